@@ -1,0 +1,1 @@
+//! Other formats to and from record batches.

@@ -1,0 +1,521 @@
+//! Values in memory: what decoders append to and encoders read from.
+//!
+//! The shape is physical, not logical: a timestamp and an `int64` are both eight bytes. Nulls are
+//! not known here (levels carry them); a null slot holds some value nobody looks at.
+
+use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer};
+
+use crate::{Error, Result};
+
+/// The physical shape of a leaf's values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ValueType {
+    /// No payload at all (Arrow's null type).
+    Null,
+    /// One bit each.
+    Bits,
+    /// This many bytes each, at least 1.
+    Fixed(usize),
+    /// Bytes of any length; `wide` values have 64-bit offsets in Arrow.
+    Variable { wide: bool },
+    /// `dimension` items each, which may be null themselves.
+    List { dimension: usize, items: Box<ValueType> },
+    /// A packed struct: the fields side by side.
+    Struct(Vec<ValueType>),
+}
+
+impl ValueType {
+    /// Bytes of one value in Arrow memory, `None` if they vary. Bits count as zero.
+    pub(crate) fn fixed_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Null | Self::Bits => Some(0),
+            Self::Fixed(bytes) => Some(*bytes),
+            Self::Variable { .. } => None,
+            Self::List { dimension, items } => items.fixed_bytes()?.checked_mul(*dimension),
+            Self::Struct(fields) => fields.iter().map(Self::fixed_bytes).sum(),
+        }
+    }
+
+    /// Bits of one value where it has a fixed number of bits and no validity of its own.
+    pub(crate) fn fixed_bits(&self) -> Option<u64> {
+        match self {
+            Self::Bits => Some(1),
+            Self::Fixed(bytes) => Some(*bytes as u64 * 8),
+            Self::List { dimension, items } => items.fixed_bits()?.checked_mul(*dimension as u64),
+            Self::Struct(fields) => fields.iter().map(Self::fixed_bits).sum(),
+            Self::Null | Self::Variable { .. } => None,
+        }
+    }
+}
+
+/// A growing column of values.
+#[derive(Debug)]
+pub(crate) enum Values {
+    Null(usize),
+    Bits(BooleanBufferBuilder),
+    Fixed(FixedValues),
+    Variable(VariableValues<i32>),
+    LargeVariable(VariableValues<i64>),
+    List(ListValues),
+    Struct { fields: Vec<Values>, len: usize },
+}
+
+/// Values of `width` bytes each. Starts as a slice of the file where that is possible.
+#[derive(Debug)]
+pub(crate) struct FixedValues {
+    pub(crate) width: usize,
+    data: FixedData,
+}
+
+#[derive(Debug)]
+enum FixedData {
+    Owned(MutableBuffer),
+    Shared(Buffer),
+}
+
+impl FixedValues {
+    pub(crate) fn new(width: usize, capacity: usize) -> Self {
+        debug_assert!(width > 0);
+        Self { width, data: FixedData::Owned(MutableBuffer::with_capacity(capacity * width)) }
+    }
+
+    /// Values that are somebody else's bytes; `data` must hold whole values.
+    pub(crate) fn shared(width: usize, data: Buffer) -> Self {
+        debug_assert!(width > 0 && data.len().is_multiple_of(width));
+        Self { width, data: FixedData::Shared(data) }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes().len() / self.width
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match &self.data {
+            FixedData::Owned(data) => data.as_slice(),
+            FixedData::Shared(data) => data.as_slice(),
+        }
+    }
+
+    /// The bytes to append to; copies them first if they were shared.
+    pub(crate) fn owned(&mut self) -> &mut MutableBuffer {
+        if let FixedData::Shared(shared) = &self.data {
+            let mut data = MutableBuffer::with_capacity(shared.len());
+            data.extend_from_slice(shared.as_slice());
+            self.data = FixedData::Owned(data);
+        }
+        match &mut self.data {
+            FixedData::Owned(data) => data,
+            FixedData::Shared(_) => unreachable!("made owned above"),
+        }
+    }
+
+    /// Room for `count` more values, zeroed, as bytes to write into.
+    pub(crate) fn grow(&mut self, count: usize) -> &mut [u8] {
+        let more = count * self.width;
+        let data = self.owned();
+        let start = data.len();
+        data.resize(start + more, 0);
+        &mut data.as_slice_mut()[start..]
+    }
+
+    /// Appends whole values.
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+        debug_assert!(bytes.len().is_multiple_of(self.width));
+        self.owned().extend_from_slice(bytes);
+    }
+
+    /// Appends whole values, keeping a reference instead of a copy when these are the first.
+    pub(crate) fn extend_shared(&mut self, bytes: &bytes::Bytes) {
+        if self.bytes().is_empty() && bytes.len() >= 4096 {
+            self.data = FixedData::Shared(Buffer::from(bytes.clone()));
+        } else {
+            self.extend(bytes);
+        }
+    }
+
+    pub(crate) fn truncate(&mut self, len: usize) {
+        let bytes = len * self.width;
+        match &mut self.data {
+            FixedData::Owned(data) => data.truncate(bytes),
+            FixedData::Shared(data) => *data = data.slice_with_length(0, bytes.min(data.len())),
+        }
+    }
+
+    pub(crate) fn into_buffer(self) -> Buffer {
+        match self.data {
+            FixedData::Owned(data) => data.into(),
+            FixedData::Shared(data) => data,
+        }
+    }
+}
+
+/// An offset as Arrow has it: `i32` or `i64`.
+pub(crate) trait Offset: Copy + Ord + Default + std::fmt::Debug + Send + Sync + 'static {
+    /// The largest total of bytes.
+    const MAX: usize;
+    /// `value` must not pass `MAX`.
+    fn from_usize(value: usize) -> Self;
+    fn to_usize(self) -> usize;
+}
+
+impl Offset for i32 {
+    const MAX: usize = i32::MAX as usize;
+    fn from_usize(value: usize) -> Self {
+        debug_assert!(value <= <Self as Offset>::MAX);
+        value as i32
+    }
+    fn to_usize(self) -> usize {
+        self as usize
+    }
+}
+
+impl Offset for i64 {
+    const MAX: usize = i64::MAX as usize;
+    fn from_usize(value: usize) -> Self {
+        value as i64
+    }
+    fn to_usize(self) -> usize {
+        self as usize
+    }
+}
+
+/// Values of any length: `offsets` has one more entry than there are values.
+///
+/// Decoders stop appending when `data` would pass `limit`; the caller then ends the batch.
+#[derive(Debug)]
+pub(crate) struct VariableValues<O> {
+    pub(crate) offsets: Vec<O>,
+    pub(crate) data: Vec<u8>,
+    /// Bytes that `data` may reach before appending stops.
+    pub(crate) limit: usize,
+}
+
+impl<O: Offset> VariableValues<O> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        let mut offsets = Vec::with_capacity(capacity + 1);
+        offsets.push(O::default());
+        Self { offsets, data: Vec::new(), limit: O::MAX }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Value `index`, which must be below `len`.
+    pub(crate) fn value(&self, index: usize) -> &[u8] {
+        &self.data[self.offsets[index].to_usize()..self.offsets[index + 1].to_usize()]
+    }
+
+    /// Whether `more` bytes still fit; a first value always does, as far as offsets can count.
+    pub(crate) fn fits(&self, more: usize) -> bool {
+        let total = self.data.len().saturating_add(more);
+        total <= self.limit || (self.offsets.len() == 1 && total <= O::MAX)
+    }
+
+    /// Appends one value and says true, or leaves all as it was and says false when it does not fit.
+    pub(crate) fn push(&mut self, value: &[u8]) -> bool {
+        if !self.fits(value.len()) {
+            return false;
+        }
+        self.data.extend_from_slice(value);
+        self.offsets.push(O::from_usize(self.data.len()));
+        true
+    }
+
+    /// Appends values of `other` in `range` until they no longer fit; says how many went in.
+    pub(crate) fn extend<P: Offset>(
+        &mut self,
+        other: &VariableValues<P>,
+        range: std::ops::Range<usize>,
+    ) -> usize {
+        self.extend_offsets(&other.offsets[range.start..=range.end], &other.data)
+    }
+
+    /// Appends the values that `offsets` cut out of `data` until they no longer fit.
+    ///
+    /// `offsets` must not fall and must lie inside `data`.
+    pub(crate) fn extend_offsets<P: Offset>(&mut self, offsets: &[P], data: &[u8]) -> usize {
+        let Some((first, rest)) = offsets.split_first() else { return 0 };
+        let start = first.to_usize();
+        let room = self.limit.saturating_sub(self.data.len());
+        let mut count = rest.partition_point(|o| o.to_usize() - start <= room);
+        if count == 0 && !rest.is_empty() && self.fits(rest[0].to_usize() - start) {
+            count = 1;
+        }
+        let Some(end) = offsets[..=count].last().map(|o| o.to_usize()) else { return 0 };
+        let base = self.data.len();
+        self.data.extend_from_slice(&data[start..end]);
+        self.offsets.extend(rest[..count].iter().map(|o| O::from_usize(base + (o.to_usize() - start))));
+        count
+    }
+
+    pub(crate) fn truncate(&mut self, len: usize) {
+        if len < self.len() {
+            self.offsets.truncate(len + 1);
+            let end = self.offsets.last().map_or(0, |o| o.to_usize());
+            self.data.truncate(end);
+        }
+    }
+}
+
+/// Values of `dimension` items each.
+#[derive(Debug)]
+pub(crate) struct ListValues {
+    pub(crate) dimension: usize,
+    pub(crate) len: usize,
+    /// Of the items, not of the rows; `None` while all are valid.
+    pub(crate) item_validity: Option<BooleanBufferBuilder>,
+    pub(crate) items: Box<Values>,
+}
+
+impl ListValues {
+    /// Notes the validity of `count` items that are about to be appended: `None` is all valid.
+    ///
+    /// `bits` holds at least `start + count` bits, lowest first.
+    pub(crate) fn extend_validity(&mut self, bits: Option<(&[u8], usize)>, count: usize) {
+        match (&mut self.item_validity, bits) {
+            (None, None) => {}
+            (Some(v), None) => v.append_n(count, true),
+            (v, Some((bytes, start))) => {
+                let v = v.get_or_insert_with(|| {
+                    let mut v = BooleanBufferBuilder::new(self.items.len() + count);
+                    v.append_n(self.items.len(), true);
+                    v
+                });
+                v.append_packed_range(start..start + count, bytes);
+            }
+        }
+    }
+}
+
+impl Values {
+    /// Empty values of a shape, with room for `capacity`.
+    pub(crate) fn new(shape: &ValueType, capacity: usize) -> Self {
+        match shape {
+            ValueType::Null => Self::Null(0),
+            ValueType::Bits => Self::Bits(BooleanBufferBuilder::new(capacity)),
+            ValueType::Fixed(width) => Self::Fixed(FixedValues::new(*width, capacity)),
+            ValueType::Variable { wide: false } => Self::Variable(VariableValues::new(capacity)),
+            ValueType::Variable { wide: true } => Self::LargeVariable(VariableValues::new(capacity)),
+            ValueType::List { dimension, items } => Self::List(ListValues {
+                dimension: *dimension,
+                len: 0,
+                item_validity: None,
+                items: Box::new(Self::new(items, capacity * dimension)),
+            }),
+            ValueType::Struct(fields) => {
+                Self::Struct { fields: fields.iter().map(|f| Self::new(f, capacity)).collect(), len: 0 }
+            }
+        }
+    }
+
+    /// The shape these values have.
+    pub(crate) fn shape(&self) -> ValueType {
+        match self {
+            Self::Null(_) => ValueType::Null,
+            Self::Bits(_) => ValueType::Bits,
+            Self::Fixed(v) => ValueType::Fixed(v.width),
+            Self::Variable(_) => ValueType::Variable { wide: false },
+            Self::LargeVariable(_) => ValueType::Variable { wide: true },
+            Self::List(v) => ValueType::List { dimension: v.dimension, items: Box::new(v.items.shape()) },
+            Self::Struct { fields, .. } => ValueType::Struct(fields.iter().map(Self::shape).collect()),
+        }
+    }
+
+    /// Number of values.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Null(len) | Self::Struct { len, .. } => *len,
+            Self::Bits(v) => v.len(),
+            Self::Fixed(v) => v.len(),
+            Self::Variable(v) => v.len(),
+            Self::LargeVariable(v) => v.len(),
+            Self::List(v) => v.len,
+        }
+    }
+
+    /// Bytes held.
+    pub(crate) fn byte_size(&self) -> usize {
+        match self {
+            Self::Null(_) => 0,
+            Self::Bits(v) => v.len().div_ceil(8),
+            Self::Fixed(v) => v.bytes().len(),
+            Self::Variable(v) => v.data.len() + v.offsets.len() * 4,
+            Self::LargeVariable(v) => v.data.len() + v.offsets.len() * 8,
+            Self::List(v) => {
+                v.items.byte_size() + v.item_validity.as_ref().map_or(0, |v| v.len().div_ceil(8))
+            }
+            Self::Struct { fields, .. } => fields.iter().map(Self::byte_size).sum(),
+        }
+    }
+
+    /// Sets where appending of variable data stops; offsets that are 32-bit bound it too.
+    pub(crate) fn set_byte_limit(&mut self, limit: usize) {
+        match self {
+            Self::Variable(v) => v.limit = limit.min(i32::MAX as usize),
+            Self::LargeVariable(v) => v.limit = limit,
+            Self::List(v) => v.items.set_byte_limit(limit),
+            Self::Struct { fields, .. } => fields.iter_mut().for_each(|f| f.set_byte_limit(limit)),
+            Self::Null(_) | Self::Bits(_) | Self::Fixed(_) => {}
+        }
+    }
+
+    /// Keeps the first `len` values.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        if len >= self.len() {
+            return;
+        }
+        match self {
+            Self::Null(n) => *n = len,
+            Self::Bits(v) => v.truncate(len),
+            Self::Fixed(v) => v.truncate(len),
+            Self::Variable(v) => v.truncate(len),
+            Self::LargeVariable(v) => v.truncate(len),
+            Self::List(v) => {
+                v.items.truncate(len * v.dimension);
+                if let Some(validity) = &mut v.item_validity {
+                    validity.truncate(len * v.dimension);
+                }
+                v.len = len;
+            }
+            Self::Struct { fields, len: n } => {
+                fields.iter_mut().for_each(|f| f.truncate(len));
+                *n = len;
+            }
+        }
+    }
+
+    /// Appends `count` placeholder values: zeros, empty strings.
+    pub(crate) fn push_defaults(&mut self, count: usize) {
+        match self {
+            Self::Null(n) => *n += count,
+            Self::Bits(v) => v.append_n(count, false),
+            Self::Fixed(v) => {
+                v.grow(count);
+            }
+            Self::Variable(v) => {
+                let end = *v.offsets.last().unwrap_or(&0);
+                v.offsets.resize(v.offsets.len() + count, end);
+            }
+            Self::LargeVariable(v) => {
+                let end = *v.offsets.last().unwrap_or(&0);
+                v.offsets.resize(v.offsets.len() + count, end);
+            }
+            Self::List(v) => {
+                v.extend_validity(None, count * v.dimension);
+                v.items.push_defaults(count * v.dimension);
+                v.len += count;
+            }
+            Self::Struct { fields, len } => {
+                fields.iter_mut().for_each(|f| f.push_defaults(count));
+                *len += count;
+            }
+        }
+    }
+
+    /// Appends values `range` of `other`, which has the same shape (offset widths may differ);
+    /// says how many went in before a byte limit was met.
+    pub(crate) fn extend(&mut self, other: &Self, range: std::ops::Range<usize>) -> Result<usize> {
+        let count = range.len();
+        match (self, other) {
+            (Self::Null(n), Self::Null(_)) => *n += count,
+            (Self::Bits(a), Self::Bits(b)) => a.append_packed_range(range, b.as_slice()),
+            (Self::Fixed(a), Self::Fixed(b)) if a.width == b.width => {
+                a.extend(&b.bytes()[range.start * b.width..range.end * b.width]);
+            }
+            (Self::Variable(a), Self::Variable(b)) => return Ok(a.extend(b, range)),
+            (Self::LargeVariable(a), Self::LargeVariable(b)) => return Ok(a.extend(b, range)),
+            (Self::Variable(a), Self::LargeVariable(b)) => return Ok(a.extend(b, range)),
+            (Self::LargeVariable(a), Self::Variable(b)) => return Ok(a.extend(b, range)),
+            (Self::List(a), Self::List(b)) if a.dimension == b.dimension => {
+                let items = range.start * a.dimension..range.end * a.dimension;
+                let bits = b.item_validity.as_ref().map(|v| (v.as_slice(), items.start));
+                a.extend_validity(bits, items.len());
+                let done = a.items.extend(&b.items, items.clone())?;
+                debug_assert_eq!(done, items.len(), "items of fixed-size lists have fixed widths");
+                a.len += count;
+            }
+            (Self::Struct { fields: a, len }, Self::Struct { fields: b, .. }) if a.len() == b.len() => {
+                // The shortest field decides; the others give back what they took too much.
+                let mut done = count;
+                let before = *len;
+                for (a, b) in a.iter_mut().zip(b) {
+                    done = done.min(a.extend(b, range.clone())?);
+                }
+                a.iter_mut().for_each(|f| f.truncate(before + done));
+                *len += done;
+                return Ok(done);
+            }
+            (a, b) => {
+                return Err(Error::corrupt(format!(
+                    "values of shape {:?} where {:?} are expected",
+                    b.shape(),
+                    a.shape()
+                )));
+            }
+        }
+        Ok(count)
+    }
+
+    /// Appends the values of `other` at `indices`; all must be below its length. Says how many went
+    /// in before a byte limit was met.
+    pub(crate) fn gather(&mut self, other: &Self, indices: &[u32]) -> Result<usize> {
+        match (&mut *self, other) {
+            (Self::Fixed(a), Self::Fixed(b)) if a.width == b.width => {
+                gather_fixed(a, b.bytes(), indices);
+                Ok(indices.len())
+            }
+            (Self::Variable(a), Self::Variable(b)) => Ok(gather_variable(a, b, indices)),
+            (Self::LargeVariable(a), Self::LargeVariable(b)) => Ok(gather_variable(a, b, indices)),
+            (Self::Variable(a), Self::LargeVariable(b)) => Ok(gather_variable(a, b, indices)),
+            (Self::LargeVariable(a), Self::Variable(b)) => Ok(gather_variable(a, b, indices)),
+            _ => {
+                for (done, &i) in indices.iter().enumerate() {
+                    if self.extend(other, i as usize..i as usize + 1)? == 0 {
+                        return Ok(done);
+                    }
+                }
+                Ok(indices.len())
+            }
+        }
+    }
+}
+
+fn gather_fixed(out: &mut FixedValues, bytes: &[u8], indices: &[u32]) {
+    fn words<const N: usize>(out: &mut [u8], bytes: &[u8], indices: &[u32]) {
+        let (words, _) = bytes.as_chunks::<N>();
+        let (out, _) = out.as_chunks_mut::<N>();
+        for (slot, &i) in out.iter_mut().zip(indices) {
+            *slot = words[i as usize];
+        }
+    }
+    let width = out.width;
+    let slots = out.grow(indices.len());
+    match width {
+        1 => words::<1>(slots, bytes, indices),
+        2 => words::<2>(slots, bytes, indices),
+        4 => words::<4>(slots, bytes, indices),
+        8 => words::<8>(slots, bytes, indices),
+        16 => words::<16>(slots, bytes, indices),
+        32 => words::<32>(slots, bytes, indices),
+        _ => {
+            for (slot, &i) in slots.chunks_exact_mut(width).zip(indices) {
+                slot.copy_from_slice(&bytes[i as usize * width..][..width]);
+            }
+        }
+    }
+}
+
+fn gather_variable<O: Offset, P: Offset>(
+    out: &mut VariableValues<O>,
+    from: &VariableValues<P>,
+    indices: &[u32],
+) -> usize {
+    out.offsets.reserve(indices.len());
+    for (done, &i) in indices.iter().enumerate() {
+        if !out.push(from.value(i as usize)) {
+            return done;
+        }
+    }
+    indices.len()
+}

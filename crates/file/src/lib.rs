@@ -1,0 +1,12 @@
+//! The Lance v2 file format: read, write, take, scan.
+
+mod encoding;
+mod error;
+mod io;
+mod limits;
+mod page;
+mod version;
+
+pub use error::{Error, ErrorKind, Place, Result};
+pub use limits::Limits;
+pub use version::FormatVersion;

@@ -1,0 +1,131 @@
+//! Page layouts: how levels and values are arranged in a page's buffers.
+//!
+//! ```text
+//! mini-block   chunk table | chunks (header, levels, value buffers) | dictionary? | repetition index?
+//! full-zip     rows (control word, length, value)                   | row offsets?
+//! constant     nothing, or a value, or levels
+//! ```
+//!
+//! See encodings-2.1-2.2.md §4 to §8 and `docs/format/`.
+
+use crate::encoding::Encoding;
+
+/// What one step of nesting means on one page (spec 5.1), innermost first in a page's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Layer {
+    /// No nulls in this item layer.
+    AllValidItem,
+    /// No null and no empty lists.
+    AllValidList,
+    /// Items may be null: one definition level.
+    NullableItem,
+    /// Lists may be null, never empty: one definition level.
+    NullableList,
+    /// Lists may be empty, never null: one definition level.
+    EmptyableList,
+    /// Lists may be null (lower level) or empty (higher level).
+    NullAndEmptyList,
+}
+
+impl Layer {
+    pub(crate) fn is_list(self) -> bool {
+        !matches!(self, Self::AllValidItem | Self::NullableItem)
+    }
+
+    /// Definition levels that this layer takes.
+    pub(crate) fn num_def_levels(self) -> u16 {
+        match self {
+            Self::AllValidItem | Self::AllValidList => 0,
+            Self::NullableItem | Self::NullableList | Self::EmptyableList => 1,
+            Self::NullAndEmptyList => 2,
+        }
+    }
+}
+
+/// Highest repetition level of a page: its list layers.
+pub(crate) fn max_rep(layers: &[Layer]) -> u16 {
+    layers.iter().filter(|l| l.is_list()).count() as u16
+}
+
+/// Highest definition level of a page.
+pub(crate) fn max_def(layers: &[Layer]) -> u16 {
+    layers.iter().map(|l| l.num_def_levels()).sum()
+}
+
+/// Highest definition level of an event that owns a value slot (spec 5.1).
+pub(crate) fn max_visible(layers: &[Layer]) -> u16 {
+    layers.iter().take_while(|l| !l.is_list()).map(|l| l.num_def_levels()).sum()
+}
+
+/// A page's own description of its buffers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Layout {
+    MiniBlock(MiniBlockLayout),
+    FullZip(FullZipLayout),
+    Constant(ConstantLayout),
+}
+
+/// Values in independently decodable chunks (spec 6).
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MiniBlockLayout {
+    pub(crate) layers: Vec<Layer>,
+    /// Block form; `None` where no repetition levels are stored.
+    pub(crate) rep: Option<Encoding>,
+    /// Block form; `None` where no definition levels are stored.
+    pub(crate) def: Option<Encoding>,
+    /// Mini-block form; of the indices where there is a dictionary.
+    pub(crate) values: Encoding,
+    pub(crate) dictionary: Option<PageDictionary>,
+    /// Value buffers per chunk.
+    pub(crate) num_buffers: u64,
+    /// Whether the last buffer is a repetition index.
+    pub(crate) has_repetition_index: bool,
+    /// Stored values: the visible events.
+    pub(crate) num_items: u64,
+    /// 32-bit sizes in the chunk table and chunk headers.
+    pub(crate) large_chunks: bool,
+}
+
+/// The dictionary of a mini-block page (spec 6.4), in block form.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PageDictionary {
+    pub(crate) encoding: Encoding,
+    pub(crate) num_items: u64,
+}
+
+/// Control word, length and value of each event side by side (spec 7).
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FullZipLayout {
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) bits_rep: u32,
+    pub(crate) bits_def: u32,
+    pub(crate) width: ZipWidth,
+    /// Per-value form.
+    pub(crate) values: Encoding,
+    /// Events.
+    pub(crate) num_items: u64,
+    /// Events that own a value slot.
+    pub(crate) num_visible_items: u64,
+}
+
+/// Width of a full-zip value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ZipWidth {
+    /// This many bits each, a multiple of 8.
+    Value(u64),
+    /// A length of this many bits (32 or 64) precedes each.
+    Length(u64),
+}
+
+/// One value, or none, for the whole page (spec 8).
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ConstantLayout {
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) inline_value: Option<bytes::Bytes>,
+    /// Block form; `None` is raw `u16`s.
+    pub(crate) rep: Option<Encoding>,
+    /// Block form; `None` is raw `u16`s.
+    pub(crate) def: Option<Encoding>,
+    pub(crate) num_rep_values: u64,
+    pub(crate) num_def_values: u64,
+}

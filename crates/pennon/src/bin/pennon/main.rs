@@ -1,0 +1,2 @@
+//! The pennon command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Columnar files for AI data.
