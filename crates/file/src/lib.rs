@@ -5,6 +5,7 @@ mod error;
 mod io;
 mod limits;
 mod page;
+mod proto;
 mod version;
 
 pub use error::{Error, ErrorKind, Place, Result};
