@@ -8,6 +8,23 @@
 //!
 //! See encodings-2.1-2.2.md §4 to §8 and `docs/format/`.
 
+mod buffers;
+mod constant;
+mod full_zip;
+mod leaf_data;
+pub(crate) mod levels;
+mod mini_block;
+mod reader;
+mod scratch;
+mod wire;
+
+pub(crate) use buffers::PageBuffers;
+pub(crate) use leaf_data::{Dictionary, LeafData, Structure, Validity};
+pub(crate) use levels::{LevelScheme, Nesting};
+pub(crate) use mini_block::LeafShape;
+pub(crate) use reader::{Page, PageRead};
+pub(crate) use scratch::PageScratch;
+
 use crate::encoding::Encoding;
 
 /// What one step of nesting means on one page (spec 5.1), innermost first in a page's list.

@@ -1,0 +1,143 @@
+//! The buffers of one page, and the checks that stand between their bytes and a decoder.
+//!
+//! A page's checksums lie together elsewhere in the file (extras.md); they are fetched in the same
+//! round as the page's index and kept. Until a unit has been verified, ranges are widened to whole
+//! units, so nothing unverified is ever decoded.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+
+use crate::container::PageChecks;
+use crate::io::Segments;
+use crate::{Error, Result};
+
+/// Positions of a page's buffers, and what is known of their checksums.
+#[derive(Debug)]
+pub(crate) struct PageBuffers {
+    ranges: Vec<Range<u64>>,
+    /// Absolute range of the page's checksums, for files that have them.
+    checksums: Option<Range<u64>>,
+    checks: OnceLock<PageChecks>,
+}
+
+impl PageBuffers {
+    pub(crate) fn new(ranges: Vec<Range<u64>>, checksums: Option<Range<u64>>) -> Self {
+        Self { ranges, checksums, checks: OnceLock::new() }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub(crate) fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
+    /// Bytes of buffer `index`; an error that the page has no such buffer.
+    pub(crate) fn len(&self, index: usize) -> Result<u64> {
+        self.range(index).map(|r| r.end - r.start)
+    }
+
+    fn range(&self, index: usize) -> Result<&Range<u64>> {
+        self.ranges.get(index).ok_or_else(|| {
+            Error::corrupt(format!("a page has {} buffers where its layout needs buffer {index}", self.ranges.len()))
+        })
+    }
+
+    /// Loads the checksums if `segments` has them; otherwise adds their range to `needs`.
+    pub(crate) fn load_checks(&self, segments: &Segments, needs: &mut Vec<Range<u64>>) -> Result<()> {
+        let Some(range) = &self.checksums else { return Ok(()) };
+        if self.checks.get().is_some() {
+            return Ok(());
+        }
+        match segments.slice(range) {
+            Some(crcs) => {
+                let sizes: Vec<u64> = self.ranges.iter().map(|r| r.end - r.start).collect();
+                // A lost race stored the same checks.
+                let _ = self.checks.set(PageChecks::new(crcs, &sizes)?);
+            }
+            None => needs.push(range.clone()),
+        }
+        Ok(())
+    }
+
+    /// Adds what must be fetched for bytes `part` of buffer `index`, unless `segments` has it.
+    pub(crate) fn want(
+        &self,
+        index: usize,
+        part: Range<u64>,
+        segments: &Segments,
+        needs: &mut Vec<Range<u64>>,
+    ) -> Result<()> {
+        let range = self.absolute(index, &self.widen(index, part)?)?;
+        if range.start < range.end && !segments.contains(&range) {
+            needs.push(range);
+        }
+        Ok(())
+    }
+
+    fn widen(&self, index: usize, part: Range<u64>) -> Result<Range<u64>> {
+        if part.start >= part.end || self.checksums.is_none() {
+            return Ok(part);
+        }
+        Ok(match self.checks.get() {
+            Some(checks) => checks.widen(index, part),
+            None => PageChecks::widen_all(part, self.len(index)?),
+        })
+    }
+
+    fn absolute(&self, index: usize, part: &Range<u64>) -> Result<Range<u64>> {
+        let range = self.range(index)?;
+        match (range.start.checked_add(part.start), range.start.checked_add(part.end)) {
+            (Some(start), Some(end)) if end <= range.end => Ok(start..end),
+            _ => Err(Error::corrupt(format!(
+                "bytes {}..{} are asked of a buffer of {}",
+                part.start,
+                part.end,
+                range.end - range.start
+            ))
+            .in_buffer(index)
+            .at_offset(range.start)),
+        }
+    }
+
+    /// Bytes `part` of buffer `index`, verified. They must have been wanted and fetched.
+    #[inline]
+    pub(crate) fn slice<'s>(&self, segments: &'s Segments, index: usize, part: Range<u64>) -> Result<&'s [u8]> {
+        if part.start >= part.end {
+            return Ok(&[]);
+        }
+        let wide = match self.checks.get() {
+            Some(checks) => checks.widen(index, part.clone()),
+            None => part.clone(),
+        };
+        let range = self.absolute(index, &wide)?;
+        let bytes = segments.slice(&range).ok_or_else(|| not_fetched(&range))?;
+        if let Some(checks) = self.checks.get() {
+            checks.verify(index, wide.start, bytes).map_err(|e| e.in_buffer(index).at_offset(range.start))?;
+        }
+        Ok(&bytes[(part.start - wide.start) as usize..(part.end - wide.start) as usize])
+    }
+
+    /// As [`slice`](Self::slice), sharing the memory instead of borrowing it.
+    pub(crate) fn bytes(&self, segments: &Segments, index: usize, part: Range<u64>) -> Result<Bytes> {
+        self.slice(segments, index, part.clone())?;
+        let range = self.absolute(index, &part)?;
+        if range.start == range.end {
+            return Ok(Bytes::new());
+        }
+        segments.bytes(&range).ok_or_else(|| not_fetched(&range))
+    }
+
+    /// All of buffer `index`, verified.
+    pub(crate) fn whole<'s>(&self, segments: &'s Segments, index: usize) -> Result<&'s [u8]> {
+        self.slice(segments, index, 0..self.len(index)?)
+    }
+}
+
+#[cold]
+fn not_fetched(range: &Range<u64>) -> Error {
+    Error::invalid(format!("bytes {}..{} were decoded before they were fetched", range.start, range.end))
+}

@@ -1,0 +1,12 @@
+//! Constant pages: one value, or none, for all rows (spec 8).
+//!
+//! ```text
+//! all null, no levels    no buffers
+//! all null, levels       rep | def                         u16s, or block-compressed (2.2)
+//! scalar inline          nothing, or rep | def as u16s     value in the description, 1..32 bytes
+//! scalar in a buffer     value, or value | rep | def       u32 n | n × u32 bytes | Arrow buffers
+//! ```
+
+mod decode;
+
+pub(crate) use decode::{ConstantIndex, ConstantPage, decode};

@@ -1,0 +1,456 @@
+//! Rows of a full-zip page to values and levels.
+//!
+//! Bound on reads: where rows vary in size, two row offsets for each range of rows, then exactly the
+//! bytes of the rows; otherwise the bytes of the rows alone.
+
+use std::ops::Range;
+
+use super::super::leaf_data::{LeafData, Structure};
+use super::super::mini_block::append_validity;
+use super::super::scratch::PageScratch;
+use super::super::{FullZipLayout, PageBuffers, ZipWidth, max_def, max_rep, max_visible};
+use crate::encoding::ValueReader;
+use crate::error::corrupt;
+use crate::io::Segments;
+use crate::page::mini_block::LeafShape;
+use crate::{Error, Limits, Result};
+
+const DATA: usize = 0;
+const ROW_OFFSETS: usize = 1;
+/// Bytes of rows that are parsed before their values are decoded together.
+const BLOCK_BYTES: u64 = 1 << 20;
+/// Rows that are decoded together.
+const BLOCK_ROWS: u64 = 4096;
+
+/// What a handle keeps of a full-zip page.
+#[derive(Debug)]
+pub(crate) struct FullZipIndex {
+    reader: ValueReader,
+    translation: Vec<u16>,
+    control_bytes: usize,
+    /// Bytes of a stored value, `None` if a length precedes it.
+    value_bytes: Option<usize>,
+    length_bytes: usize,
+    /// Bytes of a row offset; `None` if rows are of one size.
+    offset_bytes: Option<u64>,
+    max_rep: u16,
+    max_def: u16,
+    max_visible: u16,
+    has_lists: bool,
+}
+
+impl FullZipIndex {
+    /// Checks the layout against its buffers; reads nothing.
+    pub(crate) fn read(
+        layout: &FullZipLayout,
+        buffers: &PageBuffers,
+        leaf: &LeafShape<'_>,
+        num_rows: u64,
+        limits: &Limits,
+    ) -> Result<Self> {
+        if leaf.keys.is_some() {
+            corrupt!("a full-zip page in a dictionary column, which needs a page dictionary");
+        }
+        let translation = leaf.scheme.translation(&layout.layers)?;
+        let control_bits = u64::from(layout.bits_rep) + u64::from(layout.bits_def);
+        let control_bytes = match control_bits {
+            0 => 0,
+            1..=8 => 1,
+            9..=16 => 2,
+            17..=32 if layout.bits_rep <= 16 && layout.bits_def <= 16 => 4,
+            _ => corrupt!("control words of {} and {} bits", layout.bits_rep, layout.bits_def),
+        };
+        let reader = ValueReader::new(&layout.values, leaf.shape, limits)?;
+        let (value_bytes, length_bytes) = match layout.width {
+            ZipWidth::Value(bits) => {
+                let stored = reader.fixed_bytes();
+                if !bits.is_multiple_of(8) || stored.map(|b| b as u64 * 8) != Some(bits) {
+                    corrupt!("full-zip values of {bits} bits whose encoding makes {stored:?} bytes");
+                }
+                (stored, 0)
+            }
+            ZipWidth::Length(bits) => {
+                if bits != 32 && bits != 64 {
+                    corrupt!("full-zip lengths of {bits} bits, 32 or 64 expected");
+                }
+                if let Some(stored) = reader.fixed_bytes() {
+                    corrupt!("full-zip lengths before values that all have {stored} bytes");
+                }
+                (None, bits as usize / 8)
+            }
+        };
+        let has_lists = max_rep(&layout.layers) > 0;
+        if has_lists && layout.bits_rep == 0 {
+            corrupt!("a full-zip page of lists stores no repetition levels");
+        }
+        let varies = layout.bits_rep > 0 || value_bytes.is_none();
+        let offset_bytes = if varies {
+            let bytes = buffers.len(ROW_OFFSETS)?;
+            let entries = num_rows + 1;
+            match bytes / entries {
+                width @ (1 | 2 | 4 | 8) if width * entries == bytes => Some(width),
+                _ => corrupt!("row offsets of {bytes} bytes for {num_rows} rows"),
+            }
+        } else {
+            let row = (control_bytes + value_bytes.unwrap_or(0)) as u64;
+            if row.checked_mul(num_rows) != Some(buffers.len(DATA)?) || layout.num_items != num_rows {
+                corrupt!(
+                    "{num_rows} rows of {row} bytes and {} items in a buffer of {}",
+                    layout.num_items,
+                    buffers.len(DATA)?
+                );
+            }
+            None
+        };
+        Ok(Self {
+            reader,
+            translation,
+            control_bytes,
+            value_bytes,
+            length_bytes,
+            offset_bytes,
+            max_rep: max_rep(&layout.layers),
+            max_def: max_def(&layout.layers),
+            max_visible: max_visible(&layout.layers),
+            has_lists,
+        })
+    }
+
+    /// Whether rows are found through offsets, which takes a round of reading.
+    pub(crate) fn has_row_offsets(&self) -> bool {
+        self.offset_bytes.is_some()
+    }
+
+    fn row_bytes(&self) -> u64 {
+        (self.control_bytes + self.value_bytes.unwrap_or(0)) as u64
+    }
+
+    /// Adds the row offsets that `rows` need.
+    pub(crate) fn want_offsets(
+        &self,
+        buffers: &PageBuffers,
+        rows: &[Range<u64>],
+        segments: &Segments,
+        needs: &mut Vec<Range<u64>>,
+    ) -> Result<()> {
+        if let Some(width) = self.offset_bytes {
+            for range in rows {
+                buffers.want(ROW_OFFSETS, range.start * width..(range.end + 1) * width, segments, needs)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the bytes of `rows`; the offsets they need must be there.
+    pub(crate) fn want_rows(
+        &self,
+        buffers: &PageBuffers,
+        rows: &[Range<u64>],
+        segments: &Segments,
+        needs: &mut Vec<Range<u64>>,
+    ) -> Result<()> {
+        for range in rows {
+            let bytes = match self.offset_bytes {
+                Some(_) => {
+                    let offsets = self.offsets(buffers, segments, range)?;
+                    let (start, end) = (offsets.at(0), offsets.at(range.end - range.start));
+                    if start > end {
+                        corrupt!("row offsets fall from {start} to {end}");
+                    }
+                    start..end
+                }
+                None => range.start * self.row_bytes()..range.end * self.row_bytes(),
+            };
+            buffers.want(DATA, bytes, segments, needs)?;
+        }
+        Ok(())
+    }
+
+    fn offsets<'s>(&self, buffers: &PageBuffers, segments: &'s Segments, rows: &Range<u64>) -> Result<Offsets<'s>> {
+        let width = self.offset_bytes.unwrap_or(1);
+        let bytes = buffers.slice(segments, ROW_OFFSETS, rows.start * width..(rows.end + 1) * width)?;
+        Ok(Offsets { bytes, width: width as usize })
+    }
+}
+
+/// Row offsets of some width.
+struct Offsets<'a> {
+    bytes: &'a [u8],
+    width: usize,
+}
+
+impl Offsets<'_> {
+    fn at(&self, row: u64) -> u64 {
+        let mut word = [0; 8];
+        word[..self.width].copy_from_slice(&self.bytes[row as usize * self.width..][..self.width]);
+        u64::from_le_bytes(word)
+    }
+}
+
+/// Everything that decoding one page needs, borrowed.
+pub(crate) struct FullZipPage<'a> {
+    pub(crate) layout: &'a FullZipLayout,
+    pub(crate) index: &'a FullZipIndex,
+    pub(crate) buffers: &'a PageBuffers,
+    pub(crate) segments: &'a Segments,
+}
+
+/// Appends `rows` (page-relative, ascending, not empty) to `out`. Says whether all went in; otherwise
+/// the budget of `out` was used up and `out.num_rows` tells how many did.
+pub(crate) fn decode(
+    page: &FullZipPage<'_>,
+    rows: &[Range<u64>],
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    let place = |e: Error| e.in_buffer(DATA).at_offset(page.buffers.ranges()[DATA].start);
+    for (i, range) in rows.iter().enumerate() {
+        let last = i + 1 == rows.len();
+        let complete = match page.index.offset_bytes {
+            Some(_) => decode_varying(page, range, last, out, scratch),
+            None => decode_uniform(page, range, last, out, scratch),
+        };
+        if !complete.map_err(place)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Rows of one size: no lists, fixed-width values.
+fn decode_uniform(
+    page: &FullZipPage<'_>,
+    rows: &Range<u64>,
+    last: bool,
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    let index = page.index;
+    let stride = index.row_bytes() as usize;
+    if index.control_bytes == 0 {
+        let bytes = rows.start * stride as u64..rows.end * stride as u64;
+        let count = (rows.end - rows.start) as usize;
+        let data = page.buffers.bytes(page.segments, DATA, bytes)?;
+        index.reader.decode_shared(&data, count, &mut out.values)?;
+        match &mut out.structure {
+            Structure::Flat(validity) => validity.append_n(count, true),
+            Structure::Levels { def, .. } => def.resize(def.len() + count, 0),
+        }
+        out.finish_rows(count);
+        return Ok(true);
+    }
+    let mut start = rows.start;
+    while start < rows.end {
+        let end = rows.end.min(start + BLOCK_ROWS);
+        let count = (end - start) as usize;
+        let data = page.buffers.slice(page.segments, DATA, start * stride as u64..end * stride as u64)?;
+        scratch.def.clear();
+        for row in data.chunks_exact(stride) {
+            let def = control_word(&row[..index.control_bytes]) as u16;
+            if def > index.max_def {
+                corrupt!("definition level {def} on a page whose highest is {}", index.max_def);
+            }
+            scratch.def.push(def);
+        }
+        index.reader.decode_strided(data, stride, index.control_bytes, count, &mut out.values)?;
+        match &mut out.structure {
+            Structure::Flat(validity) => append_validity(&scratch.def, validity),
+            Structure::Levels { def, .. } => {
+                def.extend(scratch.def.iter().map(|d| index.translation[usize::from(*d)]));
+            }
+        }
+        out.finish_rows(count);
+        start = end;
+        if out.is_full() && !(last && start == rows.end) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn control_word(bytes: &[u8]) -> u32 {
+    let mut word = [0; 4];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u32::from_le_bytes(word)
+}
+
+/// Rows found through offsets: lists, or values of varying size.
+fn decode_varying(
+    page: &FullZipPage<'_>,
+    rows: &Range<u64>,
+    last: bool,
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    let offsets = page.index.offsets(page.buffers, page.segments, rows)?;
+    let count = rows.end - rows.start;
+    let mut values = Vec::new();
+    let mut row = 0;
+    while row < count {
+        // Whole rows of about a block.
+        let from = offsets.at(row);
+        let mut end = row + 1;
+        while end < count && end - row < BLOCK_ROWS && offsets.at(end + 1).saturating_sub(from) <= BLOCK_BYTES {
+            end += 1;
+        }
+        let to = offsets.at(end);
+        if from > to {
+            corrupt!("row offsets fall from {from} to {to}");
+        }
+        let data = page.buffers.slice(page.segments, DATA, from..to)?;
+        scratch.starts.clear();
+        for r in row..end {
+            let (start, next) = (offsets.at(r), offsets.at(r + 1));
+            if start < from || next < start || next > to {
+                corrupt!("row offsets fall from {start} to {next}");
+            }
+            let at = u32::try_from(start - from).map_err(|_| Error::limit("one row is larger than 4 GiB"))?;
+            scratch.starts.push(at);
+        }
+        if data.len() > u32::MAX as usize {
+            return Err(Error::limit("one row is larger than 4 GiB"));
+        }
+        scratch.starts.push(data.len() as u32);
+        let complete = decode_rows(page, data, out, scratch, &mut values)?;
+        row = end;
+        if !complete || (out.is_full() && !(last && row == count)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Decodes whole rows; `scratch.starts` has the start of each in `data`, and the end.
+fn decode_rows(
+    page: &FullZipPage<'_>,
+    data: &[u8],
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+    values: &mut Vec<Range<usize>>,
+) -> Result<bool> {
+    let index = page.index;
+    scratch.rep.clear();
+    scratch.def.clear();
+    // Events and values at the end of each row.
+    scratch.visible.clear();
+    scratch.points.clear();
+    values.clear();
+    for bounds in scratch.starts.windows(2) {
+        let (mut at, end) = (bounds[0] as usize, bounds[1] as usize);
+        let first = scratch.def.len();
+        // A row without a control word and without bytes is one empty fixed-width value.
+        while at < end || scratch.def.len() == first {
+            let (rep, def) = levels(page.layout, take(data, &mut at, index.control_bytes, end)?);
+            if rep > index.max_rep || def > index.max_def {
+                corrupt!("levels {rep}, {def} on a page whose highest are {}, {}", index.max_rep, index.max_def);
+            }
+            if index.has_lists && (rep == index.max_rep) != (scratch.def.len() == first) {
+                corrupt!("a row of a full-zip page does not begin where its offset says");
+            }
+            scratch.rep.push(rep);
+            scratch.def.push(def);
+            if def <= index.max_visible {
+                let len = match index.value_bytes {
+                    Some(bytes) => bytes,
+                    None if def == 0 => length(take(data, &mut at, index.length_bytes, end)?)?,
+                    None => 0,
+                };
+                let start = at;
+                take(data, &mut at, len, end)?;
+                values.push(start..at);
+            }
+        }
+        if !index.has_lists && scratch.def.len() != first + 1 {
+            corrupt!("a row without lists has {} events", scratch.def.len() - first);
+        }
+        scratch.visible.push(values.len() as u32);
+        scratch.points.push(scratch.def.len() as u32);
+    }
+    let num_rows = scratch.starts.len() - 1;
+    let mut rows = num_rows;
+    let taken = append_values(index, data, values, out, scratch)?;
+    if taken < values.len() {
+        rows = scratch.visible.partition_point(|v| *v as usize <= taken);
+        if rows == 0 && out.num_rows > 0 {
+            out.rewind();
+            return Ok(false);
+        }
+        if rows == 0 {
+            // One row may be larger than the budget.
+            out.values.set_byte_limit(usize::MAX);
+            let first = scratch.visible[0] as usize;
+            if append_values(index, data, &values[taken..first], out, scratch)? < first - taken {
+                return Err(Error::limit(
+                    "one row holds more than 2,147,483,647 bytes in a column with 32-bit offsets; its type must be the large (64-bit) one",
+                ));
+            }
+            rows = 1;
+        } else {
+            let keep = scratch.visible[rows - 1] as usize;
+            out.values.truncate(out.values.len() - (taken - keep));
+        }
+    }
+    let events = if rows == 0 { 0 } else { scratch.points[rows - 1] as usize };
+    match &mut out.structure {
+        Structure::Flat(validity) => append_validity(&scratch.def[..events], validity),
+        Structure::Levels { rep, def } => {
+            if index.has_lists {
+                rep.extend_from_slice(&scratch.rep[..events]);
+            }
+            def.extend(scratch.def[..events].iter().map(|d| index.translation[usize::from(*d)]));
+        }
+    }
+    out.finish_rows(rows);
+    Ok(rows == num_rows)
+}
+
+/// Appends values; says how many went in.
+fn append_values(
+    index: &FullZipIndex,
+    data: &[u8],
+    values: &[Range<usize>],
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<usize> {
+    let Some(bytes) = index.value_bytes else {
+        return index.reader.decode_variable(data, values, &mut out.values, &mut scratch.encoding);
+    };
+    // Neighbours with nothing but a control word between them go together.
+    let stride = bytes + index.control_bytes;
+    let mut i = 0;
+    while i < values.len() {
+        let mut n = 1;
+        while i + n < values.len() && values[i + n].start == values[i].start + n * stride {
+            n += 1;
+        }
+        let end = values[i + n - 1].end;
+        index.reader.decode_strided(&data[values[i].start..end], stride, 0, n, &mut out.values)?;
+        i += n;
+    }
+    Ok(values.len())
+}
+
+fn levels(layout: &FullZipLayout, control: &[u8]) -> (u16, u16) {
+    let word = control_word(control);
+    let def = if layout.bits_def == 0 { 0 } else { word & ((1 << layout.bits_def) - 1) };
+    let rep = word >> layout.bits_def;
+    (rep.min(u32::from(u16::MAX)) as u16, def as u16)
+}
+
+fn length(bytes: &[u8]) -> Result<usize> {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let length = u64::from_le_bytes(word);
+    usize::try_from(length).map_err(|_| Error::corrupt(format!("a value of {length} bytes")))
+}
+
+fn take<'a>(data: &'a [u8], at: &mut usize, len: usize, end: usize) -> Result<&'a [u8]> {
+    match at.checked_add(len) {
+        Some(next) if next <= end => {
+            let part = &data[*at..next];
+            *at = next;
+            Ok(part)
+        }
+        _ => corrupt!("{len} bytes wanted at byte {at} of a row that ends at {end}"),
+    }
+}

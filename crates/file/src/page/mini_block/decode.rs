@@ -1,0 +1,596 @@
+//! Chunks to values and levels.
+//!
+//! ```text
+//! chunk  u16 levels | u16 rep bytes? | u16 def bytes? | u16 or u32 bytes of each value buffer | pad to 8
+//!        rep, pad to 8? | def, pad to 8? | value buffer 0, pad to 8 | …
+//! ```
+//!
+//! Bound on reads: the chunks that hold a wanted row. Where few values of a chunk are wanted and its
+//! encoding can address them, only they are decoded.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::leaf_data::{LeafData, Structure, Validity};
+use super::super::scratch::PageScratch;
+use super::super::{MiniBlockLayout, PageBuffers};
+use super::index::{CHUNKS, MiniBlockIndex, RowIndex};
+use crate::encoding::{ChunkReader, Encoding, ValueType, Values, append_dictionary, decode_levels, level_at};
+use crate::error::corrupt;
+use crate::io::Segments;
+use crate::{Error, Limits, Result};
+
+/// Everything that decoding one page needs, borrowed.
+pub(crate) struct MiniBlockPage<'a> {
+    pub(crate) layout: &'a MiniBlockLayout,
+    pub(crate) index: &'a MiniBlockIndex,
+    pub(crate) buffers: &'a PageBuffers,
+    pub(crate) segments: &'a Segments,
+    pub(crate) limits: &'a Limits,
+}
+
+/// Appends `rows` (page-relative, ascending, not empty) to `out`. Says whether all went in; otherwise
+/// the budget of `out` was used up and `out.num_rows` tells how many did.
+pub(crate) fn decode(
+    page: &MiniBlockPage<'_>,
+    rows: &[Range<u64>],
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    if page.index.keeps_keys {
+        let Some(dictionary) = &page.index.dictionary else {
+            corrupt!("a page of a dictionary column has no dictionary")
+        };
+        let max_entries = match page.index.stored {
+            ValueType::Fixed(1) => 1 << 7,
+            ValueType::Fixed(2) => 1 << 15,
+            _ => 1 << 31,
+        };
+        if !out.use_dictionary(dictionary, max_entries.max(dictionary.len()))? {
+            return Ok(false);
+        }
+    }
+    match page.index.row_index() {
+        Some(index) => decode_lists(page, index, rows, out, scratch),
+        None => decode_plain(page, rows, out, scratch),
+    }
+}
+
+/// The parts of a chunk.
+struct Chunk<'a> {
+    num_levels: usize,
+    rep: &'a [u8],
+    def: &'a [u8],
+    buffers: Buffers<'a>,
+}
+
+/// Value buffers of a chunk; more than four only in deeply nested fixed-size lists.
+struct Buffers<'a> {
+    few: [&'a [u8]; 4],
+    many: Vec<&'a [u8]>,
+    count: usize,
+}
+
+impl<'a> Buffers<'a> {
+    fn as_slice(&self) -> &[&'a [u8]] {
+        if self.count <= self.few.len() { &self.few[..self.count] } else { &self.many }
+    }
+}
+
+/// A cursor over the bytes of a chunk.
+struct ChunkCursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> ChunkCursor<'a> {
+    fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
+        match self.bytes.get(self.at..).and_then(|b| b.get(..len)) {
+            Some(part) => {
+                self.at += len;
+                Ok(part)
+            }
+            None => corrupt!(
+                "{what} of {len} bytes at byte {} of a chunk of {}",
+                self.at,
+                self.bytes.len()
+            ),
+        }
+    }
+
+    fn u16(&mut self) -> Result<usize> {
+        let b = self.take(2, "a size")?;
+        Ok(usize::from(u16::from_le_bytes([b[0], b[1]])))
+    }
+
+    fn u32(&mut self) -> Result<usize> {
+        let b = self.take(4, "a size")?;
+        Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize)
+    }
+
+    fn pad(&mut self) {
+        self.at = self.at.next_multiple_of(8);
+    }
+}
+
+fn parse_chunk<'a>(bytes: &'a [u8], layout: &MiniBlockLayout, num_buffers: usize) -> Result<Chunk<'a>> {
+    let mut cursor = ChunkCursor { bytes, at: 0 };
+    let num_levels = cursor.u16()?;
+    let rep_bytes = if layout.rep.is_some() { cursor.u16()? } else { 0 };
+    let def_bytes = if layout.def.is_some() { cursor.u16()? } else { 0 };
+    let sizes_at = cursor.at;
+    let size_bytes = if layout.large_chunks { 4 } else { 2 };
+    cursor.take(num_buffers * size_bytes, "sizes of value buffers")?;
+    cursor.pad();
+    let rep = cursor.take(rep_bytes, "repetition levels")?;
+    cursor.pad();
+    let def = cursor.take(def_bytes, "definition levels")?;
+    cursor.pad();
+    let mut sizes = ChunkCursor { bytes, at: sizes_at };
+    let mut buffers = Buffers { few: [&[]; 4], many: Vec::new(), count: num_buffers };
+    for i in 0..num_buffers {
+        let size = if layout.large_chunks { sizes.u32()? } else { sizes.u16()? };
+        let buffer = cursor.take(size, "a value buffer")?;
+        cursor.pad();
+        if num_buffers <= 4 {
+            buffers.few[i] = buffer;
+        } else {
+            buffers.many.push(buffer);
+        }
+    }
+    Ok(Chunk { num_levels, rep, def, buffers })
+}
+
+impl<'a> MiniBlockPage<'a> {
+    fn chunk(&self, chunk: usize) -> Result<Chunk<'a>> {
+        let bytes = self.buffers.slice(self.segments, CHUNKS, self.index.chunk_bytes(chunk))?;
+        parse_chunk(bytes, self.layout, self.index.reader.num_buffers()).map_err(|e| self.place(e, chunk))
+    }
+
+    fn place(&self, e: Error, chunk: usize) -> Error {
+        let start = self.buffers.ranges()[CHUNKS].start;
+        e.in_buffer(CHUNKS).at_offset(start + self.index.chunk_bytes(chunk).start)
+    }
+
+    /// Decodes levels of a chunk into `out`, checking them against `max`.
+    fn levels(
+        &self,
+        encoding: &Encoding,
+        data: &[u8],
+        num_levels: usize,
+        max: u16,
+        out: &mut Vec<u16>,
+    ) -> Result<()> {
+        out.clear();
+        decode_levels(encoding, data, num_levels, out, self.limits)?;
+        if out.len() != num_levels {
+            corrupt!("{} levels decoded in a chunk of {num_levels}", out.len());
+        }
+        let highest = out.iter().fold(0, |a, b| a.max(*b));
+        if highest > max {
+            corrupt!("level {highest} on a page whose highest is {max}");
+        }
+        Ok(())
+    }
+}
+
+/// The values that are wanted of a chunk.
+enum Wanted<'a> {
+    Range(Range<usize>),
+    Points(&'a [u32]),
+    /// Parts of a chunk that is decoded whole.
+    Parts(&'a [Range<u32>]),
+}
+
+impl Wanted<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Range(r) => r.len(),
+            Self::Points(p) => p.len(),
+            Self::Parts(p) => p.iter().map(|r| r.len()).sum(),
+        }
+    }
+}
+
+/// Appends wanted values of a chunk to `out`; says how many went in.
+fn append_values(
+    index: &MiniBlockIndex,
+    buffers: &[&[u8]],
+    num_values: usize,
+    wanted: &Wanted<'_>,
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<usize> {
+    let decode = |out: &mut Values, whole: &mut Option<Values>, encoding: &mut _| -> Result<usize> {
+        match wanted {
+            Wanted::Range(range) => index.reader.decode(buffers, num_values, range.clone(), out, encoding),
+            Wanted::Points(points) => index.reader.decode_points(buffers, num_values, points, out, encoding),
+            Wanted::Parts(parts) => {
+                let whole = whole.get_or_insert_with(|| Values::new(&index.stored, num_values));
+                if whole.shape() != index.stored {
+                    *whole = Values::new(&index.stored, num_values);
+                }
+                whole.truncate(0);
+                whole.set_byte_limit(usize::MAX);
+                decode_whole(&index.reader, buffers, num_values, whole, encoding)?;
+                let mut done = 0;
+                for part in *parts {
+                    let n = out.extend(whole, part.start as usize..part.end as usize)?;
+                    done += n;
+                    if n < part.len() {
+                        break;
+                    }
+                }
+                Ok(done)
+            }
+        }
+    };
+    match &index.dictionary {
+        None => decode(&mut out.values, &mut scratch.whole, &mut scratch.encoding),
+        Some(dictionary) if index.keeps_keys => {
+            let done = decode(&mut out.values, &mut scratch.whole, &mut scratch.encoding)?;
+            check_keys(&out.values, done, dictionary)?;
+            out.remap_keys(done);
+            Ok(done)
+        }
+        Some(dictionary) => {
+            let mut indices = match scratch.indices.take() {
+                Some(indices) if indices.shape() == index.stored => indices,
+                _ => Values::new(&index.stored, num_values),
+            };
+            indices.truncate(0);
+            let count = decode(&mut indices, &mut scratch.whole, &mut scratch.encoding)?;
+            let done = append_dictionary(&indices, 0..count, dictionary, &mut out.values)?;
+            scratch.indices = Some(indices);
+            Ok(done)
+        }
+    }
+}
+
+fn decode_whole(
+    reader: &ChunkReader,
+    buffers: &[&[u8]],
+    num_values: usize,
+    out: &mut Values,
+    scratch: &mut crate::encoding::Scratch,
+) -> Result<()> {
+    let done = reader.decode(buffers, num_values, 0..num_values, out, scratch)?;
+    if done != num_values {
+        corrupt!("{done} of {num_values} values of a chunk fit 32-bit offsets");
+    }
+    Ok(())
+}
+
+/// The last `count` keys must be below the length of the page's dictionary.
+fn check_keys(keys: &Values, count: usize, dictionary: &Arc<Values>) -> Result<()> {
+    let Values::Fixed(keys) = keys else { corrupt!("dictionary keys that are not of fixed width") };
+    let bytes = keys.bytes();
+    let entries = dictionary.len() as u64;
+    // A dictionary without entries belongs to keys that are all null and point nowhere.
+    if entries == 0 {
+        return Ok(());
+    }
+    let mut highest = 0;
+    for key in bytes[bytes.len() - count * keys.width..].chunks_exact(keys.width) {
+        let mut word = [0; 8];
+        word[..keys.width].copy_from_slice(key);
+        highest = highest.max(u64::from_le_bytes(word));
+    }
+    if count > 0 && highest >= entries {
+        corrupt!("dictionary index {highest} in a dictionary of {entries} entries");
+    }
+    Ok(())
+}
+
+/// Pages without lists: a row is a value.
+fn decode_plain(
+    page: &MiniBlockPage<'_>,
+    rows: &[Range<u64>],
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    let index = page.index;
+    let mut parts: Vec<Range<u32>> = Vec::new();
+    let mut rows = rows.iter().cloned();
+    let mut current = rows.next();
+    while let Some(range) = current.clone() {
+        // All that is wanted of one chunk.
+        let chunk = index.chunk_of(range.start);
+        let first = index.first_value(chunk);
+        let num_values = index.num_values(chunk);
+        let end = first + num_values as u64;
+        parts.clear();
+        while let Some(range) = &mut current {
+            if range.start >= end {
+                break;
+            }
+            let stop = range.end.min(end);
+            parts.push((range.start - first) as u32..(stop - first) as u32);
+            if range.end > end {
+                range.start = end;
+                break;
+            }
+            current = rows.next();
+        }
+        let complete =
+            decode_plain_chunk(page, chunk, num_values, &parts, out, scratch).map_err(|e| page.place(e, chunk))?;
+        if !complete || (current.is_some() && out.is_full()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn decode_plain_chunk(
+    page: &MiniBlockPage<'_>,
+    number: usize,
+    num_values: usize,
+    parts: &[Range<u32>],
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    let index = page.index;
+    let chunk = page.chunk(number)?;
+    let count: usize = parts.iter().map(|p| p.len()).sum();
+    let as_points = count < num_values && index.reader.prefers_points(count, num_values);
+    let mut points = std::mem::take(&mut scratch.points);
+    points.clear();
+    let wanted = match parts {
+        [one] if one.len() != 1 || !as_points => Wanted::Range(one.start as usize..one.end as usize),
+        _ if as_points => {
+            points.extend(parts.iter().cloned().flatten());
+            Wanted::Points(&points)
+        }
+        _ => Wanted::Parts(parts),
+    };
+    let buffers = chunk.buffers.as_slice();
+    let mut done = append_values(index, buffers, num_values, &wanted, out, scratch)?;
+    if done == 0 && count > 0 && out.num_rows == 0 {
+        // Not even one value fits the budget: one row may be larger than it.
+        out.values.set_byte_limit(usize::MAX);
+        let first = parts[0].start as usize;
+        done = append_values(index, buffers, num_values, &Wanted::Range(first..first + 1), out, scratch)?;
+        if done == 0 {
+            return Err(Error::limit(
+                "one value is larger than 2,147,483,647 bytes in a column with 32-bit offsets; its type must be the large (64-bit) one",
+            ));
+        }
+    }
+    debug_assert!(done <= wanted.len().max(1));
+    append_plain_levels(page, &chunk, num_values, parts, done, as_points, out, scratch)?;
+    scratch.points = points;
+    out.finish_rows(done);
+    Ok(done == count)
+}
+
+/// Appends the levels of the first `count` wanted values.
+#[expect(clippy::too_many_arguments, reason = "all of them are the state of one chunk")]
+fn append_plain_levels(
+    page: &MiniBlockPage<'_>,
+    chunk: &Chunk<'_>,
+    num_values: usize,
+    parts: &[Range<u32>],
+    count: usize,
+    as_points: bool,
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<()> {
+    let index = page.index;
+    let Some(encoding) = page.layout.def.as_ref().filter(|_| index.max_def > 0) else {
+        match &mut out.structure {
+            Structure::Flat(validity) => validity.append_n(count, true),
+            Structure::Levels { def, .. } => def.resize(def.len() + count, 0),
+        }
+        return Ok(());
+    };
+    if chunk.num_levels != num_values {
+        corrupt!("a chunk of {num_values} values without lists has {} levels", chunk.num_levels);
+    }
+    let mut left = count;
+    if as_points && count * 8 < num_values {
+        for point in parts.iter().cloned().flatten().take(count) {
+            let level = level_at(encoding, chunk.def, num_values, point as usize, page.limits)?;
+            let Some(translated) = index.translation.get(usize::from(level)) else {
+                corrupt!("level {level} on a page whose highest is {}", index.max_def)
+            };
+            match &mut out.structure {
+                Structure::Flat(validity) => validity.append_n(1, *translated == 0),
+                Structure::Levels { def, .. } => def.push(*translated),
+            }
+        }
+        return Ok(());
+    }
+    page.levels(encoding, chunk.def, num_values, index.max_def, &mut scratch.def)?;
+    for part in parts {
+        let part = part.start as usize..(part.end as usize).min(part.start as usize + left);
+        left -= part.len();
+        let levels = &scratch.def[part];
+        match &mut out.structure {
+            Structure::Flat(validity) => append_validity(levels, validity),
+            Structure::Levels { def, .. } => def.extend(levels.iter().map(|l| index.translation[usize::from(*l)])),
+        }
+    }
+    Ok(())
+}
+
+/// Level 0 is a value, anything else null; 64 at a time.
+pub(in crate::page) fn append_validity(levels: &[u16], validity: &mut Validity) {
+    if levels.iter().all(|l| *l == 0) {
+        validity.append_n(levels.len(), true);
+        return;
+    }
+    let mut words = [0u8; 512];
+    for block in levels.chunks(4096) {
+        for (word, levels) in words.as_chunks_mut::<8>().0.iter_mut().zip(block.chunks(64)) {
+            let mut bits = 0u64;
+            for (i, level) in levels.iter().enumerate() {
+                bits |= u64::from(*level == 0) << i;
+            }
+            *word = bits.to_le_bytes();
+        }
+        validity.append_bits(&words, 0, block.len());
+    }
+}
+
+/// Pages with lists: rows are found by repetition levels.
+fn decode_lists(
+    page: &MiniBlockPage<'_>,
+    rows_index: &RowIndex,
+    rows: &[Range<u64>],
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    let mut loaded = None;
+    for (i, range) in rows.iter().enumerate() {
+        let mut done = range.start;
+        let chunks = rows_index.chunks(range);
+        let last = chunks.end - 1;
+        for number in chunks {
+            let chunk = page.chunk(number)?;
+            if loaded != Some(number) {
+                load_levels(page, rows_index, number, &chunk, scratch).map_err(|e| page.place(e, number))?;
+                loaded = Some(number);
+            }
+            // More ranges in this chunk: decoding it whole once may pay.
+            let shared = number == last && rows.get(i + 1).is_some_and(|r| r.start < rows_index.end(number));
+            let complete = append_chunk_rows(page, rows_index, number, &chunk, range, &mut done, shared, out, scratch)
+                .map_err(|e| page.place(e, number))?;
+            if !complete {
+                return Ok(false);
+            }
+            if out.is_full() && !(number == last && i + 1 == rows.len()) {
+                out.rewind();
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Decodes a chunk's levels and finds its row starts.
+fn load_levels(
+    page: &MiniBlockPage<'_>,
+    rows: &RowIndex,
+    number: usize,
+    chunk: &Chunk<'_>,
+    scratch: &mut PageScratch,
+) -> Result<()> {
+    let index = page.index;
+    let Some(rep) = &page.layout.rep else { corrupt!("a page of lists has no repetition levels") };
+    let num_levels = chunk.num_levels;
+    page.levels(rep, chunk.rep, num_levels, index.max_rep, &mut scratch.rep)?;
+    match page.layout.def.as_ref().filter(|_| index.max_def > 0) {
+        Some(def) => page.levels(def, chunk.def, num_levels, index.max_def, &mut scratch.def)?,
+        None => {
+            scratch.def.clear();
+            scratch.def.resize(num_levels, 0);
+        }
+    }
+    scratch.starts.clear();
+    scratch.visible.clear();
+    let mut visible = 0;
+    for (event, (rep, def)) in scratch.rep.iter().zip(&scratch.def).enumerate() {
+        if *rep == index.max_rep {
+            scratch.starts.push(event as u32);
+        }
+        scratch.visible.push(visible);
+        visible += u32::from(*def <= index.max_visible);
+    }
+    scratch.visible.push(visible);
+    let num_values = index.num_values(number);
+    if visible as usize != num_values {
+        corrupt!("a chunk of {num_values} values has levels for {visible}");
+    }
+    let before = if number == 0 { 0 } else { rows.end(number - 1) };
+    let ended = rows.end(number) - before;
+    let expected = ended + u64::from(rows.goes_on(number));
+    let found = scratch.starts.len() as u64 + u64::from(rows.has_preamble(number));
+    if found != expected || (!rows.has_preamble(number) && num_levels > 0 && scratch.starts.first() != Some(&0)) {
+        corrupt!("a chunk with parts of {found} rows where the repetition index says {expected}");
+    }
+    Ok(())
+}
+
+/// Appends what chunk `number` holds of `range`, of which rows before `done` are in already.
+#[expect(clippy::too_many_arguments, reason = "all of them are the state of one chunk")]
+fn append_chunk_rows(
+    page: &MiniBlockPage<'_>,
+    rows: &RowIndex,
+    number: usize,
+    chunk: &Chunk<'_>,
+    range: &Range<u64>,
+    done: &mut u64,
+    shared: bool,
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    let index = page.index;
+    let first = rows.first_start(number);
+    let event_of = |row: u64, starts: &[u32]| -> usize {
+        // Rows that start before this chunk begin with it.
+        match row.checked_sub(first) {
+            None => 0,
+            Some(i) => starts.get(i as usize).map_or(chunk.num_levels, |e| *e as usize),
+        }
+    };
+    let e0 = event_of(range.start, &scratch.starts);
+    let e1 = if range.end > rows.end(number) { chunk.num_levels } else { event_of(range.end, &scratch.starts) };
+    let (v0, v1) = (scratch.visible[e0] as usize, scratch.visible[e1] as usize);
+    let num_values = index.num_values(number);
+    let buffers = chunk.buffers.as_slice();
+    let append = |values: Range<usize>, out: &mut LeafData, scratch: &mut PageScratch| {
+        let whole = shared && !index.reader.prefers_points(values.len(), num_values);
+        let part = [values.start as u32..values.end as u32];
+        let wanted = if whole { Wanted::Parts(&part) } else { Wanted::Range(values) };
+        append_values(index, buffers, num_values, &wanted, out, scratch)
+    };
+    let mut taken = if v0 < v1 { append(v0..v1, out, scratch)? } else { 0 };
+    let mut stop = e1;
+    if taken < v1 - v0 {
+        // The budget is met: end at the last row that is whole.
+        let whole = |e: usize| e > e0 && (scratch.visible[e] as usize) <= v0 + taken;
+        let last = scratch.starts.iter().rev().map(|e| *e as usize).find(|e| *e <= e1 && whole(*e));
+        match last {
+            Some(e) => {
+                stop = e;
+                let keep = scratch.visible[e] as usize - v0;
+                out.values.truncate(out.values.len() - (taken - keep));
+            }
+            None if out.num_rows > 0 => {
+                out.rewind();
+                return Ok(false);
+            }
+            None => {
+                out.values.set_byte_limit(usize::MAX);
+                taken += append(v0 + taken..v1, out, scratch)?;
+                if taken < v1 - v0 {
+                    return Err(Error::limit(
+                        "one row holds more than 2,147,483,647 bytes in a column with 32-bit offsets; its type must be the large (64-bit) one",
+                    ));
+                }
+            }
+        }
+    }
+    let Structure::Levels { rep, def } = &mut out.structure else {
+        corrupt!("lists in a column without list layers")
+    };
+    rep.extend_from_slice(&scratch.rep[e0..stop]);
+    def.extend(scratch.def[e0..stop].iter().map(|l| index.translation[usize::from(*l)]));
+    if stop < e1 {
+        let ended = first + scratch.starts.partition_point(|e| (*e as usize) < stop) as u64;
+        out.finish_rows((ended - *done) as usize);
+        return Ok(false);
+    }
+    let ended = range.end.min(rows.end(number));
+    if ended > *done {
+        // A row that goes on in the next chunk is not whole; it begins at the last start.
+        let tail = match scratch.starts.last() {
+            Some(e) if range.end > rows.end(number) && rows.goes_on(number) => *e as usize,
+            _ => e1,
+        };
+        let values = v1 - scratch.visible[tail] as usize;
+        out.finish_rows_before((ended - *done) as usize, values, e1 - tail);
+        *done = ended;
+    }
+    Ok(true)
+}

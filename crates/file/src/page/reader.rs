@@ -1,0 +1,173 @@
+//! One page of a column: its description, its index once read, and a decoder of some of its rows.
+//!
+//! ```text
+//! round 1   checksums, chunk table, dictionary, repetition index | row offsets (full-zip)
+//! round 2   chunks                                               | rows
+//! ```
+//!
+//! Once a handle has the index of a page, a read of it takes one round (two for full-zip pages whose
+//! rows vary in size).
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::constant::{self, ConstantIndex, ConstantPage};
+use super::full_zip::{self, FullZipIndex, FullZipPage};
+use super::leaf_data::LeafData;
+use super::mini_block::{self, LeafShape, MiniBlockIndex, MiniBlockPage};
+use super::scratch::PageScratch;
+use super::{Layout, PageBuffers};
+use crate::io::Segments;
+use crate::{Limits, Result};
+
+/// One page of one column.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// First row, in slots from the column's start.
+    pub(crate) first_row: u64,
+    /// Rows, in slots.
+    pub(crate) num_rows: u64,
+    pub(crate) layout: Layout,
+    pub(crate) buffers: PageBuffers,
+    index: OnceLock<PageIndex>,
+}
+
+/// What a handle keeps of a page after its first use.
+#[derive(Debug)]
+enum PageIndex {
+    MiniBlock(MiniBlockIndex),
+    FullZip(FullZipIndex),
+    Constant(ConstantIndex),
+}
+
+impl Page {
+    pub(crate) fn new(first_row: u64, num_rows: u64, layout: Layout, buffers: PageBuffers) -> Self {
+        Self { first_row, num_rows, layout, buffers, index: OnceLock::new() }
+    }
+
+    /// Bytes stored, all buffers.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.buffers.ranges().iter().map(|r| r.end - r.start).sum()
+    }
+
+    /// Bytes of memory that the index holds.
+    pub(crate) fn index_memory(&self) -> usize {
+        match self.index.get() {
+            Some(PageIndex::MiniBlock(index)) => index.memory(),
+            _ => 0,
+        }
+    }
+
+    /// The index, read from `segments` if it is not there yet; `None` after adding what is missing to `needs`.
+    fn index(
+        &self,
+        leaf: &LeafShape<'_>,
+        segments: &Segments,
+        limits: &Limits,
+        needs: &mut Vec<Range<u64>>,
+    ) -> Result<Option<&PageIndex>> {
+        if let Some(index) = self.index.get() {
+            return Ok(Some(index));
+        }
+        let before = needs.len();
+        self.buffers.load_checks(segments, needs)?;
+        match &self.layout {
+            Layout::MiniBlock(layout) => MiniBlockIndex::want(layout, &self.buffers, segments, needs)?,
+            Layout::Constant(layout) => ConstantIndex::want(layout, &self.buffers, segments, needs)?,
+            Layout::FullZip(_) => {}
+        }
+        if needs.len() > before {
+            return Ok(None);
+        }
+        let index = match &self.layout {
+            Layout::MiniBlock(layout) => PageIndex::MiniBlock(MiniBlockIndex::read(
+                layout,
+                &self.buffers,
+                segments,
+                leaf,
+                self.num_rows,
+                limits,
+            )?),
+            Layout::FullZip(layout) => {
+                PageIndex::FullZip(FullZipIndex::read(layout, &self.buffers, leaf, self.num_rows, limits)?)
+            }
+            Layout::Constant(layout) => {
+                PageIndex::Constant(ConstantIndex::read(layout, &self.buffers, segments, leaf)?)
+            }
+        };
+        // A lost race stored the same index.
+        Ok(Some(self.index.get_or_init(|| index)))
+    }
+}
+
+/// Reading some rows of one page.
+#[derive(Debug)]
+pub(crate) struct PageRead<'p> {
+    page: &'p Page,
+    /// Page-relative, ascending, none empty.
+    rows: Vec<Range<u64>>,
+}
+
+impl<'p> PageRead<'p> {
+    pub(crate) fn new(page: &'p Page, rows: Vec<Range<u64>>) -> Self {
+        Self { page, rows }
+    }
+
+    /// Adds to `needs` what must be fetched before [`decode`](Self::decode); nothing when all is there.
+    pub(crate) fn want(
+        &self,
+        leaf: &LeafShape<'_>,
+        segments: &Segments,
+        limits: &Limits,
+        needs: &mut Vec<Range<u64>>,
+    ) -> Result<()> {
+        let page = self.page;
+        let Some(index) = page.index(leaf, segments, limits, needs)? else { return Ok(()) };
+        match (index, &page.layout) {
+            (PageIndex::MiniBlock(index), _) => index.want_chunks(&page.buffers, &self.rows, segments, needs),
+            (PageIndex::FullZip(index), _) => {
+                let before = needs.len();
+                index.want_offsets(&page.buffers, &self.rows, segments, needs)?;
+                if needs.len() == before {
+                    index.want_rows(&page.buffers, &self.rows, segments, needs)?;
+                }
+                Ok(())
+            }
+            (PageIndex::Constant(index), Layout::Constant(layout)) => {
+                index.want_rows(layout, &page.buffers, &self.rows, segments, needs)
+            }
+            (PageIndex::Constant(_), _) => unreachable!("a constant index is made for a constant layout"),
+        }
+    }
+
+    /// Appends the rows to `out`. Says whether all went in, see the layouts' own `decode`.
+    pub(crate) fn decode(
+        &self,
+        leaf: &LeafShape<'_>,
+        segments: &Segments,
+        limits: &Limits,
+        out: &mut LeafData,
+        scratch: &mut PageScratch,
+    ) -> Result<bool> {
+        let page = self.page;
+        let buffers = &page.buffers;
+        // The index is there: `want` had nothing more to ask for.
+        let Some(index) = page.index(leaf, segments, limits, &mut Vec::new())? else {
+            return Err(crate::Error::invalid("a page was decoded before its index was fetched"));
+        };
+        match (index, &page.layout) {
+            (PageIndex::MiniBlock(index), Layout::MiniBlock(layout)) => {
+                mini_block::decode(&MiniBlockPage { layout, index, buffers, segments, limits }, &self.rows, out, scratch)
+            }
+            (PageIndex::FullZip(index), Layout::FullZip(layout)) => {
+                full_zip::decode(&FullZipPage { layout, index, buffers, segments }, &self.rows, out, scratch)
+            }
+            (PageIndex::Constant(index), Layout::Constant(layout)) => {
+                let num_rows = page.num_rows;
+                let page = ConstantPage { layout, index, buffers, segments, limits, num_rows };
+                constant::decode(&page, &self.rows, out, scratch)
+            }
+            _ => unreachable!("an index is made for its page's layout"),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Buffers that decoding reuses from chunk to chunk, so that none is allocated per chunk.
+
+use crate::encoding::{Scratch, Values};
+
+/// Working memory of one decoder.
+#[derive(Debug, Default)]
+pub(crate) struct PageScratch {
+    pub(crate) encoding: Scratch,
+    /// Indices into a page dictionary.
+    pub(crate) indices: Option<Values>,
+    /// A whole chunk, where only parts of it are wanted.
+    pub(crate) whole: Option<Values>,
+    pub(crate) rep: Vec<u16>,
+    pub(crate) def: Vec<u16>,
+    pub(crate) points: Vec<u32>,
+    /// Events of a chunk that start a row.
+    pub(crate) starts: Vec<u32>,
+    /// For each event of a chunk, and its end, the visible events before it.
+    pub(crate) visible: Vec<u32>,
+}
