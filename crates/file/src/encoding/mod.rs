@@ -6,7 +6,7 @@
 
 mod values;
 
-pub(crate) use values::{FixedValues, ListValues, ValueType, Values, VariableValues};
+pub(crate) use values::{FixedValues, ListValues, Offset, ValueType, Values, VariableValues};
 
 /// A tree that says how values are stored. The wire form stops at `wire.rs`.
 #[derive(Debug, Clone, PartialEq)]

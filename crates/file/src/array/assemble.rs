@@ -1,0 +1,235 @@
+//! Leaf data to Arrow arrays: levels become validity, offsets and nesting (spec 5.4).
+//!
+//! ```text
+//! list<struct<a, b>>     leaf a  rep 1 0 1   def 0 0 3   ┐
+//!                        leaf b  rep 1 0 1   def 0 1 3   ┴▶ a, b ▶ struct ▶ list
+//! ```
+//!
+//! Structure is stored with every leaf; that of a parent is taken from its first child, and the others
+//! are checked to be as long.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, MapArray, OffsetSizeTrait, StructArray,
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+
+use super::build::build_leaf;
+use crate::error::corrupt;
+use crate::page::{LeafData, Structure};
+use crate::schema::is_leaf;
+use crate::{Error, Result};
+
+/// Builds the array of a top-level field from the data of its leaves, in column order.
+pub(crate) fn assemble(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>) -> Result<ArrayRef> {
+    let (array, levels) = build(field, leaves, &[])?;
+    if let Some(levels) = levels {
+        if levels.def.len() != array.len() {
+            corrupt!("levels of {} rows around {} values", levels.def.len(), array.len());
+        }
+    }
+    Ok(array)
+}
+
+/// Level streams of a leaf, with the layers inside the current one already consumed.
+struct Levels {
+    rep: Vec<u16>,
+    def: Vec<u16>,
+    /// Definition levels consumed.
+    base: u16,
+}
+
+/// One step of nesting above the current field, innermost first: what list layers need to look ahead.
+type Above<'a> = &'a [Step];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Step {
+    Item,
+    List,
+}
+
+/// Levels that belong to item layers between here and the next list layer.
+fn items_above(above: Above<'_>) -> u16 {
+    above.iter().take_while(|s| **s == Step::Item).count() as u16
+}
+
+fn prepend(step: Step, above: Above<'_>) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(above.len() + 1);
+    steps.push(step);
+    steps.extend_from_slice(above);
+    steps
+}
+
+type Built = (ArrayRef, Option<Levels>);
+
+fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Above<'_>) -> Result<Built> {
+    if is_leaf(field) {
+        let Some(leaf) = leaves.next() else { return Err(Error::invalid("fewer leaves were read than the schema has")) };
+        return build_item(field, leaf, above);
+    }
+    match field.data_type() {
+        DataType::Struct(fields) => {
+            let inner = prepend(Step::Item, above);
+            let mut arrays = Vec::with_capacity(fields.len());
+            let mut levels: Option<Levels> = None;
+            for child in fields {
+                let (array, child_levels) = build(child, leaves, &inner)?;
+                arrays.push(array);
+                levels = levels.or(child_levels);
+            }
+            let len = arrays.first().map_or(0, |a| a.len());
+            if let Some(odd) = arrays.iter().position(|a| a.len() != len) {
+                corrupt!("child {} of a struct has {} values, child 0 has {len}", odd, arrays[odd].len());
+            }
+            let nulls = levels.as_mut().map(|l| l.consume_item(items_above(above))).transpose()?.flatten();
+            let array = StructArray::try_new_with_length(fields.clone(), arrays, nulls, len).map_err(wrong)?;
+            Ok((Arc::new(array), levels))
+        }
+        DataType::List(item) => {
+            let (items, levels) = build(item, leaves, &prepend(Step::List, above))?;
+            let (levels, offsets, nulls) = consume_list::<i32>(levels, items.len(), above)?;
+            Ok((Arc::new(ListArray::try_new(item.clone(), offsets, items, nulls).map_err(wrong)?), Some(levels)))
+        }
+        DataType::LargeList(item) => {
+            let (items, levels) = build(item, leaves, &prepend(Step::List, above))?;
+            let (levels, offsets, nulls) = consume_list::<i64>(levels, items.len(), above)?;
+            Ok((Arc::new(LargeListArray::try_new(item.clone(), offsets, items, nulls).map_err(wrong)?), Some(levels)))
+        }
+        DataType::Map(entries, sorted) => {
+            let (items, levels) = build(entries, leaves, &prepend(Step::List, above))?;
+            let (levels, offsets, nulls) = consume_list::<i32>(levels, items.len(), above)?;
+            let Some(items) = items.as_any().downcast_ref::<StructArray>() else {
+                corrupt!("a map whose entries are {}", items.data_type())
+            };
+            let array = MapArray::try_new(entries.clone(), offsets, items.clone(), nulls, *sorted).map_err(wrong)?;
+            Ok((Arc::new(array), Some(levels)))
+        }
+        DataType::FixedSizeList(item, dimension) => {
+            let (items, levels) = build(item, leaves, &prepend(Step::Item, above))?;
+            let Some(mut levels) = levels else { return Err(Error::invalid("a fixed-size list without levels")) };
+            let nulls = levels.consume_fixed_size_list(*dimension as usize, items_above(above))?;
+            let array = FixedSizeListArray::try_new(item.clone(), *dimension, items, nulls).map_err(wrong)?;
+            Ok((Arc::new(array), Some(levels)))
+        }
+        other => Err(Error::unsupported(format!("a nested field of type {other}"))),
+    }
+}
+
+/// The leaf itself.
+fn build_item(field: &Field, leaf: LeafData, above: Above<'_>) -> Result<Built> {
+    let num_values = leaf.values.len();
+    let (nulls, levels) = match leaf.structure {
+        Structure::Flat(validity) => {
+            if validity.len() != num_values {
+                corrupt!("{num_values} values with validity of {}", validity.len());
+            }
+            (validity.into_buffer().map(NullBuffer::new), None)
+        }
+        Structure::Levels { rep, def } => {
+            let mut levels = Levels { rep, def, base: 0 };
+            let nulls = levels.consume_item(items_above(above))?;
+            (nulls, Some(levels))
+        }
+    };
+    if let Some(nulls) = &nulls {
+        if nulls.len() != num_values {
+            corrupt!("{num_values} values where levels make {} slots", nulls.len());
+        }
+    }
+    let nulls = nulls.filter(|n| n.null_count() > 0);
+    let array = build_leaf(field.data_type(), leaf.values, nulls, leaf.dictionary)?;
+    Ok((array, levels))
+}
+
+impl Levels {
+    /// Consumes an item layer with `items` more item layers before the next list: validity of its slots,
+    /// `None` if all are valid.
+    fn consume_item(&mut self, items: u16) -> Result<Option<NullBuffer>> {
+        let base = self.base;
+        self.base += 1;
+        // Levels beyond belong to lists outside, whose null and empty ones have no slot here.
+        let top = self.base + items;
+        let highest = self.def.iter().fold(0, |a, b| a.max(*b));
+        if highest <= base {
+            return Ok(None);
+        }
+        let bits: BooleanBuffer = if highest <= top {
+            BooleanBuffer::collect_bool(self.def.len(), |i| self.def[i] <= base)
+        } else {
+            self.def.iter().filter(|d| **d <= top).map(|d| *d <= base).collect()
+        };
+        Ok(Some(NullBuffer::new(bits)).filter(|n| n.null_count() > 0))
+    }
+
+    /// Consumes a fixed-size list of structs: one of every `dimension` entries stands for the list.
+    fn consume_fixed_size_list(&mut self, dimension: usize, items: u16) -> Result<Option<NullBuffer>> {
+        if !self.rep.is_empty() {
+            return Err(Error::unsupported("a fixed-size list of structs on one path with lists"));
+        }
+        if dimension == 0 || !self.def.len().is_multiple_of(dimension) {
+            corrupt!("{} levels in fixed-size lists of {dimension}", self.def.len());
+        }
+        self.def = self.def.iter().step_by(dimension).copied().collect();
+        self.consume_item(items)
+    }
+}
+
+/// Consumes a list layer: offsets and validity of its lists.
+fn consume_list<O: OffsetSizeTrait>(
+    levels: Option<Levels>,
+    num_items: usize,
+    above: Above<'_>,
+) -> Result<(Levels, OffsetBuffer<O>, Option<NullBuffer>)> {
+    let Some(mut levels) = levels.filter(|l| l.rep.len() == l.def.len()) else {
+        corrupt!("a list column without repetition levels")
+    };
+    let (base, null, empty) = (levels.base, levels.base + 1, levels.base + 2);
+    let top = empty + items_above(above);
+    let mut offsets = Vec::<O>::new();
+    let mut valid = Vec::new();
+    let mut any_null = false;
+    let mut items = 0usize;
+    let mut kept = 0;
+    let offset = |items: usize| {
+        O::from_usize(items).ok_or_else(|| {
+            Error::limit("a batch holds more than 2,147,483,647 items of a list with 32-bit offsets; read fewer rows at once")
+        })
+    };
+    for i in 0..levels.rep.len() {
+        let (rep, def) = (levels.rep[i], levels.def[i]);
+        if rep == 0 {
+            items += 1;
+            continue;
+        }
+        levels.rep[kept] = rep - 1;
+        levels.def[kept] = def;
+        kept += 1;
+        if def > top {
+            continue;
+        }
+        offsets.push(offset(items)?);
+        let is_null = def == null || def > empty;
+        any_null |= is_null;
+        valid.push(!is_null);
+        if def <= base {
+            items += 1;
+        }
+    }
+    levels.rep.truncate(kept);
+    levels.def.truncate(kept);
+    levels.base += 2;
+    if items != num_items {
+        corrupt!("lists of {items} items in all around {num_items} items");
+    }
+    offsets.push(offset(items)?);
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    let nulls = any_null.then(|| NullBuffer::from(valid));
+    Ok((levels, offsets, nulls))
+}
+
+/// Arrow's own refusal of what a file holds, such as a null in a field that has none.
+fn wrong(e: ArrowError) -> Error {
+    Error::corrupt(format!("values that the schema does not allow: {e}"))
+}

@@ -1,0 +1,144 @@
+//! Values of one leaf to an Arrow array.
+//!
+//! The only site of `unsafe` in this part of the crate: Arrow's checked constructors of strings cost a
+//! quarter of a scan (speed-notes §3), so strings are checked here, whole buffers at a time, and built
+//! unchecked.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use arrow_array::types::{ByteArrayType, GenericBinaryType, GenericStringType};
+use arrow_array::{
+    ArrayRef, BooleanArray, FixedSizeListArray, GenericByteArray, NullArray, OffsetSizeTrait, StructArray, make_array,
+};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType};
+
+use crate::encoding::{FixedValues, Values, VariableValues};
+use crate::error::corrupt;
+use crate::page::Dictionary;
+use crate::{Error, Result};
+
+/// The array of a leaf of type `data_type`; `dictionary` goes with keys.
+pub(super) fn build_leaf(
+    data_type: &DataType,
+    values: Values,
+    nulls: Option<NullBuffer>,
+    dictionary: Option<Dictionary>,
+) -> Result<ArrayRef> {
+    match (data_type, values) {
+        (DataType::Null, values) => Ok(Arc::new(NullArray::new(values.len()))),
+        (DataType::Struct(fields), values) if fields.is_empty() => {
+            // Validity of a struct without fields is not stored (spec 8.5).
+            Ok(Arc::new(StructArray::new_empty_fields(values.len(), None)))
+        }
+        (DataType::Dictionary(_, value_type), Values::Fixed(keys)) => {
+            let dictionary = match dictionary {
+                Some(Dictionary { values, .. }) => build_shared(value_type, &values)?,
+                None => arrow_array::new_empty_array(value_type),
+            };
+            let len = keys.len();
+            // SAFETY: keys were checked to be below the number of entries when they were decoded (those
+            // of a dictionary without entries are all null), and `build_fixed` would check the rest.
+            let data = unsafe {
+                ArrayData::builder(data_type.clone())
+                    .len(len)
+                    .add_buffer(keys.into_buffer())
+                    .nulls(nulls)
+                    .add_child_data(dictionary.to_data())
+                    .align_buffers(true)
+                    .build_unchecked()
+            };
+            Ok(make_array(data))
+        }
+        (DataType::Boolean, Values::Bits(bits)) => Ok(Arc::new(BooleanArray::new(bits.build(), nulls))),
+        (DataType::Utf8, Values::Variable(v)) => build_strings(v, nulls),
+        (DataType::LargeUtf8, Values::LargeVariable(v)) => build_strings(v, nulls),
+        (DataType::Binary, Values::Variable(v)) => build_bytes::<GenericBinaryType<i32>, _>(v, nulls),
+        (DataType::LargeBinary, Values::LargeVariable(v)) => build_bytes::<GenericBinaryType<i64>, _>(v, nulls),
+        (DataType::FixedSizeList(item, dimension), Values::List(list)) => {
+            let items_nulls = list.item_validity.map(|v| NullBuffer::new(v.build())).filter(|n| n.null_count() > 0);
+            let items = build_leaf(item.data_type(), *list.items, items_nulls, None)?;
+            let array = FixedSizeListArray::try_new(item.clone(), *dimension, items, nulls).map_err(wrong)?;
+            Ok(Arc::new(array))
+        }
+        (DataType::Struct(fields), Values::Struct { fields: values, len }) if fields.len() == values.len() => {
+            let arrays = fields
+                .iter()
+                .zip(values)
+                .map(|(field, values)| build_leaf(field.data_type(), values, None, None))
+                .collect::<Result<Vec<_>>>()?;
+            let array = StructArray::try_new_with_length(fields.clone(), arrays, nulls, len).map_err(wrong)?;
+            Ok(Arc::new(array))
+        }
+        (data_type, Values::Fixed(values)) => build_fixed(data_type, values, nulls),
+        (data_type, values) => corrupt!("values of shape {:?} in a column of type {data_type}", values.shape()),
+    }
+}
+
+/// The array of dictionary entries that several batches may share.
+fn build_shared(data_type: &DataType, values: &Values) -> Result<ArrayRef> {
+    let mut copy = Values::new(&values.shape(), values.len());
+    if copy.extend(values, 0..values.len())? != values.len() {
+        return Err(Error::limit("a dictionary holds more bytes than 32-bit offsets can count"));
+    }
+    build_leaf(data_type, copy, None, None)
+}
+
+fn build_fixed(data_type: &DataType, values: FixedValues, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    let len = values.len();
+    let width = match data_type {
+        DataType::FixedSizeBinary(width) => Some(*width as usize),
+        other => other.primitive_width(),
+    };
+    if width != Some(values.width) {
+        corrupt!("values of {} bytes in a column of type {data_type}", values.width);
+    }
+    let data = ArrayData::builder(data_type.clone())
+        .len(len)
+        .add_buffer(values.into_buffer())
+        .nulls(nulls)
+        .align_buffers(true)
+        .build()
+        .map_err(wrong)?;
+    Ok(make_array(data))
+}
+
+/// Strings: valid UTF-8 as a whole, and cut at character borders.
+fn build_strings<O: OffsetSizeTrait + crate::encoding::Offset>(
+    values: VariableValues<O>,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    if !values.data.is_ascii() {
+        let text = match std::str::from_utf8(&values.data) {
+            Ok(text) => text,
+            Err(e) => corrupt!("a string column holds bytes that are not UTF-8, at byte {} of a batch", e.valid_up_to()),
+        };
+        if let Some(cut) = values.offsets.iter().find(|o| !text.is_char_boundary(o.to_usize())) {
+            corrupt!("a string ends within a character, at byte {} of a batch", cut.to_usize());
+        }
+    }
+    build_bytes::<GenericStringType<O>, O>(values, nulls)
+}
+
+fn build_bytes<T, O>(values: VariableValues<O>, nulls: Option<NullBuffer>) -> Result<ArrayRef>
+where
+    T: ByteArrayType<Offset = O>,
+    O: OffsetSizeTrait + crate::encoding::Offset,
+{
+    let VariableValues { offsets, data, .. } = values;
+    debug_assert!(offsets.is_sorted());
+    debug_assert_eq!(offsets.last().map(|o| o.to_usize()), Some(data.len()));
+    let offsets = ScalarBuffer::from(offsets);
+    let data = Buffer::from_vec(data);
+    // SAFETY: decoders append offsets that do not fall and end at the bytes' end; strings were checked
+    // by `build_strings` to be UTF-8 and to be cut at character borders; nulls are as long as the values
+    // by the check of `build_item`.
+    let array = unsafe { GenericByteArray::<T>::new_unchecked(OffsetBuffer::new_unchecked(offsets), data, nulls) };
+    Ok(Arc::new(array))
+}
+
+fn wrong(e: ArrowError) -> Error {
+    Error::corrupt(format!("values that the schema does not allow: {e}"))
+}
