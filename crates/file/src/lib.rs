@@ -2,7 +2,7 @@
 
 mod encoding;
 mod error;
-mod io;
+pub mod io;
 mod limits;
 mod page;
 mod proto;

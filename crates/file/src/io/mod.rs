@@ -1,1 +1,22 @@
 //! The only place where bytes are fetched: byte ranges, the sans-I/O contract, and drivers.
+//!
+//! ```text
+//!            Need(ranges)                      ReadAt::read_at / a mapping
+//!  decoder ───────────────▶ drive ───────────▶ Source ───────────────▶ file
+//!          ◀─────────────── (sorts, joins     ◀───────────────────────
+//!            Segments        near ranges)       bytes
+//! ```
+//!
+//! A [`Decode`] never reads: it says which byte ranges it needs and gets them as [`Segments`]. [`drive`]
+//! is the loop between such a decoder and a [`Source`]. Everything above this module is a decoder.
+
+mod decode;
+mod driver;
+mod mmap;
+mod read_at;
+mod segments;
+
+pub use decode::{Decode, Join, Step, join};
+pub use driver::{MappingPolicy, Source, SourceOptions, drive};
+pub use read_at::ReadAt;
+pub use segments::Segments;
