@@ -72,7 +72,7 @@ impl PageBuffers {
         needs: &mut Vec<Range<u64>>,
     ) -> Result<()> {
         let range = self.absolute(index, &self.widen(index, part)?)?;
-        if range.start < range.end && !segments.contains(&range) {
+        if range.start < range.end && segments.slice(&range).is_none() {
             needs.push(range);
         }
         Ok(())

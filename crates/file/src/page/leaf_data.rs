@@ -161,6 +161,11 @@ impl LeafData {
         self.num_rows > 0 && self.byte_size() >= self.budget
     }
 
+    /// Whether another page may append: the budget is not used up.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.is_full()
+    }
+
     /// Drops what belongs to a row that is not whole.
     pub(crate) fn rewind(&mut self) {
         self.values.truncate(self.mark.values);

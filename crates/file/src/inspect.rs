@@ -1,0 +1,179 @@
+//! What a file is made of: pages, layouts, encodings and where the bytes are.
+
+use crate::Result;
+use crate::page::{Layer, Layout, ZipWidth};
+use crate::read::{File, page_rows};
+
+/// The make-up of a file. See [`File::inspect`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// Global buffers, in order; the first is the schema.
+    pub global_buffers: Vec<GlobalBufferInspection>,
+    /// Bytes that are neither page buffers nor global buffers nor padding between them.
+    pub metadata_bytes: u64,
+    /// Stored columns, one for each leaf of the schema.
+    pub columns: Vec<ColumnInspection>,
+}
+
+/// One global buffer.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct GlobalBufferInspection {
+    /// Absolute offset in the file, bytes.
+    pub offset: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// What it holds: `schema`, `checksums`, `user`.
+    pub kind: &'static str,
+}
+
+/// One stored column.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ColumnInspection {
+    /// Path of the leaf, as in `a.b.item`.
+    pub path: String,
+    /// Arrow type of the leaf.
+    pub data_type: String,
+    /// Bytes of all page buffers.
+    pub bytes: u64,
+    /// Values stored, nulls that own a slot included.
+    pub num_values: u64,
+    /// Pages, in row order.
+    pub pages: Vec<PageInspection>,
+}
+
+impl ColumnInspection {
+    /// The different encodings of the column's pages, in order of appearance, with their layouts.
+    pub fn encodings(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for page in &self.pages {
+            let text = if page.encoding.is_empty() {
+                page.layout.to_owned()
+            } else {
+                format!("{} {}", page.layout, page.encoding)
+            };
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+        all
+    }
+}
+
+/// One page of a column.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PageInspection {
+    /// First row, counted in the file.
+    pub first_row: u64,
+    /// Rows of the page.
+    pub num_rows: u64,
+    /// Values stored.
+    pub num_values: u64,
+    /// `mini-block`, `full-zip` or `constant`.
+    pub layout: &'static str,
+    /// Encoding of the values, as in `fsst(variable(32))`; empty for constant pages.
+    pub encoding: String,
+    /// Layers of nesting and the encodings of levels, as in `nullable-item, null-and-empty-list; rep rle(16, 8)`.
+    pub levels: String,
+    /// Offset and bytes of each buffer.
+    pub buffers: Vec<(u64, u64)>,
+}
+
+impl File {
+    /// Reads the descriptions of all pages.
+    ///
+    /// # Errors
+    /// Metadata that cannot be read or contradicts itself.
+    pub fn inspect(&self) -> Result<Inspection> {
+        let metadata = self.metadata();
+        let global_buffers: Vec<_> = metadata
+            .global_buffers()
+            .iter()
+            .enumerate()
+            .map(|(i, range)| GlobalBufferInspection {
+                offset: range.start,
+                bytes: range.end - range.start,
+                kind: metadata.global_buffer_kind(i),
+            })
+            .collect();
+        let projected = self.project(None)?;
+        let columns = projected.columns.iter().map(|column| {
+            let pages = column.pages.iter().enumerate().map(|(i, page)| {
+                let rows = page_rows(column, i);
+                let (layout, encoding, num_values) = describe(&page.layout, page.num_rows);
+                PageInspection {
+                    first_row: rows.start,
+                    num_rows: rows.end - rows.start,
+                    num_values,
+                    layout,
+                    encoding,
+                    levels: describe_levels(&page.layout),
+                    buffers: page.buffers.ranges().iter().map(|r| (r.start, r.end - r.start)).collect(),
+                }
+            });
+            let pages: Vec<_> = pages.collect();
+            ColumnInspection {
+                path: column.leaf.path.clone(),
+                data_type: column.leaf.field.data_type().to_string(),
+                bytes: column.pages.iter().map(|p| p.stored_bytes()).sum(),
+                num_values: pages.iter().map(|p| p.num_values).sum(),
+                pages,
+            }
+        });
+        Ok(Inspection { global_buffers, metadata_bytes: metadata.metadata_bytes(), columns: columns.collect() })
+    }
+}
+
+fn describe(layout: &Layout, num_rows: u64) -> (&'static str, String, u64) {
+    match layout {
+        Layout::MiniBlock(m) => {
+            let encoding = match &m.dictionary {
+                None => m.values.describe(),
+                Some(d) => format!("dictionary({}, {})", d.encoding.describe(), m.values.describe()),
+            };
+            ("mini-block", encoding, m.num_items)
+        }
+        Layout::FullZip(z) => {
+            let encoding = match z.width {
+                ZipWidth::Value(_) => z.values.describe(),
+                ZipWidth::Length(bits) => format!("{} with {bits}-bit lengths", z.values.describe()),
+            };
+            ("full-zip", encoding, z.num_visible_items)
+        }
+        Layout::Constant(c) => {
+            let values = c.num_def_values.max(num_rows);
+            ("constant", String::new(), values)
+        }
+    }
+}
+
+fn describe_levels(layout: &Layout) -> String {
+    let name = |layer: &Layer| match layer {
+        Layer::AllValidItem => "all-valid-item",
+        Layer::AllValidList => "all-valid-list",
+        Layer::NullableItem => "nullable-item",
+        Layer::NullableList => "nullable-list",
+        Layer::EmptyableList => "emptyable-list",
+        Layer::NullAndEmptyList => "null-and-empty-list",
+    };
+    let (layers, mut parts) = match layout {
+        Layout::MiniBlock(m) => (&m.layers, [("rep", &m.rep), ("def", &m.def)].to_vec()),
+        Layout::FullZip(z) => (&z.layers, Vec::new()),
+        Layout::Constant(c) => (&c.layers, [("rep", &c.rep), ("def", &c.def)].to_vec()),
+    };
+    let mut text = layers.iter().map(name).collect::<Vec<_>>().join(", ");
+    for (what, encoding) in parts.drain(..) {
+        if let Some(encoding) = encoding {
+            text += &format!("; {what} {}", encoding.describe());
+        }
+    }
+    if let Layout::FullZip(z) = layout {
+        if z.bits_rep + z.bits_def > 0 {
+            text += &format!("; control words of {} and {} bits", z.bits_rep, z.bits_def);
+        }
+    }
+    text
+}

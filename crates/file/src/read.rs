@@ -1,0 +1,208 @@
+//! Opening a file, and what can be asked of it.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+
+use crate::column::Column;
+use crate::container::{Metadata, OpenFile, ReadColumns};
+use crate::io::{ReadAt, Source, SourceOptions, drive};
+use crate::scan::{Projected, Scan, Take};
+use crate::schema::{Leaf, Projection};
+use crate::{FormatVersion, Limits, Result};
+
+/// How a file is opened.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// Whether a local file may be mapped, and how far apart reads are joined.
+    pub source: SourceOptions,
+    /// Bounds that hold whatever the bytes say.
+    pub limits: Limits,
+}
+
+/// An open Lance file. Cheap to clone; clones share what has been read of its metadata.
+///
+/// A handle keeps metadata, chunk tables, page dictionaries and which checksums have been verified. It has
+/// no thread and no position of its own.
+#[derive(Debug, Clone)]
+pub struct File {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    source: Arc<Source>,
+    metadata: Metadata,
+    schema: SchemaRef,
+    columns: Vec<OnceLock<Arc<Column>>>,
+    limits: Limits,
+}
+
+impl File {
+    /// Opens a local file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not a Lance file, has a format version that is not read, or is damaged.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, &OpenOptions::default())
+    }
+
+    /// Opens a local file with options.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+        Self::from_source(Source::open(path, options.source.clone())?, options)
+    }
+
+    /// Opens a file that is in memory.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), except that reading does not fail.
+    pub fn from_bytes(bytes: impl Into<Bytes>, options: &OpenOptions) -> Result<Self> {
+        Self::from_source(Source::from_bytes(bytes.into()), options)
+    }
+
+    /// Opens anything that reads at a position.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn from_read_at(reader: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
+        Self::from_source(Source::from_read_at(reader, options.source.clone())?, options)
+    }
+
+    fn from_source(source: Source, options: &OpenOptions) -> Result<Self> {
+        let metadata = drive(&source, OpenFile::new(source.file_bytes(), options.limits.clone()))?;
+        let name = |e: crate::Error| match source.name() {
+            Some(name) => e.in_file(name),
+            None => e,
+        };
+        let version = metadata.version();
+        if version == FormatVersion::V2_0 || version == FormatVersion::V2_3 {
+            return Err(name(crate::Error::unsupported(format!(
+                "format version {version}: this release reads 2.1 and 2.2"
+            ))));
+        }
+        let schema = metadata.schema.to_arrow().map_err(name)?;
+        let columns = (0..metadata.num_columns()).map(|_| OnceLock::new()).collect();
+        let source = Arc::new(source);
+        Ok(Self { inner: Arc::new(Inner { source, metadata, schema, columns, limits: options.limits.clone() }) })
+    }
+
+    /// The Arrow schema, as it was written.
+    pub fn schema(&self) -> SchemaRef {
+        self.inner.schema.clone()
+    }
+
+    /// Rows of the file.
+    pub fn num_rows(&self) -> u64 {
+        self.inner.metadata.num_rows
+    }
+
+    /// The format version in the footer.
+    pub fn format_version(&self) -> FormatVersion {
+        self.inner.metadata.version()
+    }
+
+    /// Bytes of the file.
+    pub fn file_bytes(&self) -> u64 {
+        self.inner.source.file_bytes()
+    }
+
+    /// A scan of all rows and columns, to be narrowed.
+    pub fn scan(&self) -> Scan {
+        Scan::new(self.clone())
+    }
+
+    /// A take of rows by number, in this order, repeats allowed.
+    pub fn take(&self, rows: &[u64]) -> Take {
+        Take::new(self.clone(), rows.to_vec())
+    }
+
+    pub(crate) fn source(&self) -> &Arc<Source> {
+        &self.inner.source
+    }
+
+    pub(crate) fn metadata(&self) -> &Metadata {
+        &self.inner.metadata
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.inner.limits
+    }
+
+    /// The columns that paths name, all without paths, with their pages' descriptions.
+    pub(crate) fn project(&self, paths: Option<&[String]>) -> Result<Projected> {
+        let inner = &*self.inner;
+        inner.source.check_unchanged()?;
+        let Projection { schema, leaves } = inner.metadata.schema.project(paths)?;
+        let columns = self.columns(leaves)?;
+        for column in &columns {
+            column.check_rows(self.num_rows()).map_err(|e| self.in_file(e))?;
+        }
+        Ok(Projected {
+            source: inner.source.clone(),
+            schema,
+            columns,
+            num_rows: self.num_rows(),
+            limits: inner.limits.clone(),
+        })
+    }
+
+    /// Columns of leaves, read together where the handle does not have them yet.
+    pub(crate) fn columns(&self, leaves: Vec<Leaf>) -> Result<Vec<Arc<Column>>> {
+        let inner = &*self.inner;
+        let slot = |leaf: &Leaf| {
+            inner.columns.get(leaf.column as usize).ok_or_else(|| {
+                self.in_file(crate::Error::corrupt(format!(
+                    "the schema needs column {}, the file has {}",
+                    leaf.column,
+                    inner.columns.len()
+                )))
+            })
+        };
+        let mut missing = Vec::new();
+        for leaf in &leaves {
+            if slot(leaf)?.get().is_none() {
+                missing.push(leaf.clone());
+            }
+        }
+        if !missing.is_empty() {
+            let numbers = missing.iter().map(|l| l.column).collect();
+            let records = drive(&inner.source, ReadColumns::new(&inner.metadata, numbers))?;
+            let large_chunks = self.format_version().has_large_chunks();
+            for (leaf, record) in missing.into_iter().zip(records) {
+                let place = slot(&leaf)?;
+                let column =
+                    Column::new(leaf, record, large_chunks, &inner.limits).map_err(|e| self.in_file(e))?;
+                // A lost race stored the same column.
+                let _ = place.set(Arc::new(column));
+            }
+        }
+        leaves
+            .iter()
+            .map(|leaf| {
+                let column = slot(leaf)?.get();
+                column.cloned().ok_or_else(|| crate::Error::invalid("a column was not read"))
+            })
+            .collect()
+    }
+
+    fn in_file(&self, e: crate::Error) -> crate::Error {
+        match self.inner.source.name() {
+            Some(name) => e.in_file(name),
+            None => e,
+        }
+    }
+}
+
+/// Rows `rows` of a column's page, in rows of the file.
+pub(crate) fn page_rows(column: &Column, page: usize) -> Range<u64> {
+    let page = &column.pages[page];
+    let scale = column.leaf.rows_scale.max(1);
+    page.first_row / scale..(page.first_row + page.num_rows) / scale
+}

@@ -1,0 +1,91 @@
+//! Rows of several columns to one record batch.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+
+use crate::column::Column;
+use crate::io::{Source, drive, join};
+use crate::page::LeafData;
+use crate::{Error, Limits, Result};
+
+/// What scans and takes share: a file's projected columns.
+#[derive(Debug)]
+pub(crate) struct Projected {
+    pub(crate) source: Arc<Source>,
+    pub(crate) schema: SchemaRef,
+    /// In column order, which is the order of leaves in the schema.
+    pub(crate) columns: Vec<Arc<Column>>,
+    pub(crate) num_rows: u64,
+    pub(crate) limits: Limits,
+}
+
+impl Projected {
+    /// Rows from `row` on that a batch of `budget` bytes is expected to hold, at least 1.
+    pub(crate) fn rows_for(&self, row: u64, budget: usize) -> u64 {
+        let per_row: f64 = self.columns.iter().map(|c| c.bytes_per_row(row)).sum();
+        ((budget as f64 / per_row.max(1.0 / 64.0)) as u64).max(1)
+    }
+
+    /// Decodes `rows` of every column. The data of a column may end early, at its share of the budget.
+    pub(crate) fn read(&self, rows: &[Range<u64>], budget: usize) -> Result<Vec<LeafData>> {
+        let reads = self.columns.iter().map(|c| c.read(rows, budget, &self.limits)).collect();
+        drive(&self.source, join(reads)).map_err(|e| self.in_file(e))
+    }
+
+    /// Rows that all columns have.
+    pub(crate) fn common_rows(&self, leaves: &[LeafData], asked: usize) -> usize {
+        let rows = leaves.iter().zip(&self.columns).map(|(d, c)| d.num_rows / c.leaf.rows_scale as usize);
+        rows.min().unwrap_or(asked)
+    }
+
+    /// Builds the batch of the first `rows` rows of the leaves.
+    pub(crate) fn build(&self, mut leaves: Vec<LeafData>, rows: usize) -> Result<RecordBatch> {
+        for (leaf, column) in leaves.iter_mut().zip(&self.columns) {
+            leaf.truncate_rows(rows * column.leaf.rows_scale as usize, &column.scheme);
+        }
+        let mut leaves = leaves.into_iter();
+        let mut arrays = Vec::with_capacity(self.schema.fields().len());
+        let mut paths = self.columns.iter();
+        for field in self.schema.fields() {
+            let before = leaves.len();
+            let path = paths.as_slice().first().map_or("", |c| c.leaf.path.as_str());
+            let array = crate::array::assemble(field, &mut leaves).map_err(|e| self.in_file(e.in_column(path)))?;
+            for _ in leaves.len()..before {
+                paths.next();
+            }
+            arrays.push(array);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
+            .map_err(|e| self.in_file(Error::corrupt(format!("values that the schema does not allow: {e}"))))
+    }
+
+    /// The first rows of `rows`, as many as the budget allows, and how many they are.
+    pub(crate) fn read_batch(&self, rows: Range<u64>, budget: usize) -> Result<(RecordBatch, u64)> {
+        let asked = (rows.end - rows.start) as usize;
+        if self.columns.is_empty() || asked == 0 {
+            return Ok((self.build(Vec::new(), asked)?, asked as u64));
+        }
+        let leaves = self.read(&[rows], budget)?;
+        let count = self.common_rows(&leaves, asked);
+        if count == 0 {
+            return Err(self.in_file(no_progress()));
+        }
+        Ok((self.build(leaves, count)?, count as u64))
+    }
+
+    pub(crate) fn in_file(&self, e: Error) -> Error {
+        match self.source.name() {
+            Some(name) => e.in_file(name),
+            None => e,
+        }
+    }
+}
+
+/// A decoder that yields no row has been misled by the file.
+pub(crate) fn no_progress() -> Error {
+    Error::corrupt("pages that yield no rows")
+}

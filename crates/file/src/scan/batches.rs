@@ -1,0 +1,177 @@
+//! Scans: a range of rows as a stream of batches.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::batch::Projected;
+use super::parallel::Workers;
+use super::{DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS};
+use crate::read::File;
+use crate::{Error, Result};
+
+/// A scan to be: which columns, which rows, in what pieces. See [`File::scan`].
+#[derive(Debug, Clone)]
+pub struct Scan {
+    file: File,
+    columns: Option<Vec<String>>,
+    rows: Range<u64>,
+    batch_rows: usize,
+    batch_bytes: usize,
+    threads: usize,
+}
+
+impl Scan {
+    pub(crate) fn new(file: File) -> Self {
+        let rows = 0..file.num_rows();
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Self {
+            file,
+            columns: None,
+            rows,
+            batch_rows: DEFAULT_BATCH_ROWS,
+            batch_bytes: DEFAULT_BATCH_BYTES,
+            threads,
+        }
+    }
+
+    /// Reads these columns only, in file order: paths as `a`, `a.b`, `l.item` (an exact top-level name wins).
+    #[must_use]
+    pub fn columns<S: AsRef<str>>(mut self, paths: &[S]) -> Self {
+        self.columns = Some(paths.iter().map(|p| p.as_ref().to_owned()).collect());
+        self
+    }
+
+    /// Reads these rows only; the range must lie in the file.
+    #[must_use]
+    pub fn rows(mut self, rows: Range<u64>) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// Most rows of a batch; at least 1.
+    #[must_use]
+    pub fn batch_rows(mut self, rows: usize) -> Self {
+        self.batch_rows = rows.max(1);
+        self
+    }
+
+    /// Arrow bytes at which a batch ends. A single row may be larger, and a batch passes the bound by at most
+    /// one chunk.
+    #[must_use]
+    pub fn batch_bytes(mut self, bytes: usize) -> Self {
+        self.batch_bytes = bytes.max(1);
+        self
+    }
+
+    /// Threads that decode; 1 decodes in the caller's.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Starts the scan.
+    ///
+    /// # Errors
+    /// A column that the file does not have, rows outside the file, or metadata that cannot be read.
+    pub fn batches(self) -> Result<Batches> {
+        let num_rows = self.file.num_rows();
+        if self.rows.start > self.rows.end || self.rows.end > num_rows {
+            return Err(Error::invalid(format!(
+                "rows {}..{} are asked of a file of {num_rows} rows",
+                self.rows.start, self.rows.end
+            )));
+        }
+        let projected = Arc::new(self.file.project(self.columns.as_deref())?);
+        // A few rows are cheaper by read calls; more than a batch is worth a mapping.
+        if self.rows.end - self.rows.start >= self.batch_rows.min(1024) as u64 {
+            self.file.source().prefer_mapping();
+        }
+        let plan = Plan { rows: self.rows, batch_rows: self.batch_rows as u64, batch_bytes: self.batch_bytes };
+        let small = plan.rows.end - plan.rows.start <= plan.task_rows(&projected, plan.rows.start);
+        let workers = (self.threads > 1 && !small).then(|| Workers::start(projected.clone(), plan.clone(), self.threads));
+        Ok(Batches { projected, plan, workers, rest: 0..0, failed: false })
+    }
+}
+
+/// What is left to hand out of a scan.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    rows: Range<u64>,
+    pub(super) batch_rows: u64,
+    pub(super) batch_bytes: usize,
+}
+
+impl Plan {
+    fn task_rows(&self, projected: &Projected, row: u64) -> u64 {
+        projected.rows_for(row, self.batch_bytes).min(self.batch_rows)
+    }
+
+    /// The next task: rows of about one batch.
+    pub(super) fn next(&mut self, projected: &Projected) -> Option<Range<u64>> {
+        if self.rows.start >= self.rows.end {
+            return None;
+        }
+        let start = self.rows.start;
+        let end = self.rows.end.min(start.saturating_add(self.task_rows(projected, start)));
+        self.rows.start = end;
+        Some(start..end)
+    }
+}
+
+/// The batches of a scan, in row order.
+#[derive(Debug)]
+pub struct Batches {
+    projected: Arc<Projected>,
+    plan: Plan,
+    workers: Option<Workers>,
+    /// Rows of the current task that its batches did not hold yet.
+    rest: Range<u64>,
+    failed: bool,
+}
+
+impl Batches {
+    /// Schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        self.projected.schema.clone()
+    }
+
+    fn advance(&mut self) -> Option<Result<RecordBatch>> {
+        if self.rest.is_empty() {
+            match &mut self.workers {
+                Some(workers) => {
+                    let (result, task) = workers.next()?;
+                    return Some(result.map(|(batch, count)| {
+                        self.rest = task.start + count..task.end;
+                        batch
+                    }));
+                }
+                None => self.rest = self.plan.next(&self.projected)?,
+            }
+        }
+        let result = self.projected.read_batch(self.rest.clone(), self.plan.batch_bytes);
+        Some(result.map(|(batch, count)| {
+            self.rest.start += count;
+            batch
+        }))
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let item = self.advance();
+        if matches!(item, Some(Err(_))) {
+            self.failed = true;
+            self.workers = None;
+        }
+        item
+    }
+}

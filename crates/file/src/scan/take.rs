@@ -1,0 +1,202 @@
+//! Takes: rows by number, in the order asked, repeats allowed.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+use super::DEFAULT_BATCH_BYTES;
+use super::batch::{Projected, no_progress};
+use crate::read::File;
+use crate::{Error, Result};
+
+/// Row numbers that are looked at together, at most.
+const MAX_ROWS: usize = 1 << 20;
+
+/// A take to be: which rows, which columns. See [`File::take`].
+#[derive(Debug, Clone)]
+pub struct Take {
+    file: File,
+    columns: Option<Vec<String>>,
+    rows: Vec<u64>,
+    batch_bytes: usize,
+}
+
+impl Take {
+    pub(crate) fn new(file: File, rows: Vec<u64>) -> Self {
+        Self { file, columns: None, rows, batch_bytes: DEFAULT_BATCH_BYTES }
+    }
+
+    /// Reads these columns only, in file order: paths as `a`, `a.b`, `l.item` (an exact top-level name wins).
+    #[must_use]
+    pub fn columns<S: AsRef<str>>(mut self, paths: &[S]) -> Self {
+        self.columns = Some(paths.iter().map(|p| p.as_ref().to_owned()).collect());
+        self
+    }
+
+    /// Arrow bytes at which a batch ends; a single row may be larger.
+    #[must_use]
+    pub fn batch_bytes(mut self, bytes: usize) -> Self {
+        self.batch_bytes = bytes.max(1);
+        self
+    }
+
+    /// Starts the take. Nothing is read of a file when a row number is out of range.
+    ///
+    /// # Errors
+    /// A row number at or past the file's row count, a column that it does not have, or metadata that
+    /// cannot be read.
+    pub fn batches(self) -> Result<TakeBatches> {
+        let num_rows = self.file.num_rows();
+        if let Some(row) = self.rows.iter().find(|r| **r >= num_rows) {
+            return Err(Error::invalid(format!("row {row} is out of range: the file has {num_rows} rows")));
+        }
+        let projected = self.file.project(self.columns.as_deref())?;
+        Ok(TakeBatches { projected, rows: self.rows, done: 0, batch_bytes: self.batch_bytes, failed: false })
+    }
+
+    /// All batches; usually one.
+    ///
+    /// # Errors
+    /// Those of [`batches`](Self::batches), and what reading meets.
+    pub fn read(self) -> Result<Vec<RecordBatch>> {
+        let mut batches = self.batches()?;
+        let mut out: Vec<_> = batches.by_ref().collect::<Result<_>>()?;
+        if out.is_empty() {
+            out.push(RecordBatch::new_empty(batches.schema()));
+        }
+        Ok(out)
+    }
+}
+
+/// The batches of a take, in the order asked.
+#[derive(Debug)]
+pub struct TakeBatches {
+    projected: Projected,
+    rows: Vec<u64>,
+    done: usize,
+    batch_bytes: usize,
+    failed: bool,
+}
+
+impl TakeBatches {
+    /// Schema of every batch.
+    pub fn schema(&self) -> SchemaRef {
+        self.projected.schema.clone()
+    }
+
+    fn advance(&mut self) -> Result<RecordBatch> {
+        let left = &self.rows[self.done..];
+        let mut count = left.len().min(MAX_ROWS);
+        count = count.min(usize::try_from(self.projected.rows_for(left[0], self.batch_bytes)).unwrap_or(MAX_ROWS));
+        loop {
+            let asked = &left[..count];
+            if self.projected.columns.is_empty() {
+                self.done += count;
+                return self.projected.build(Vec::new(), count);
+            }
+            let order = Order::of(asked);
+            let leaves = self.projected.read(&order.ranges, self.batch_bytes)?;
+            let have = self.projected.common_rows(&leaves, order.distinct);
+            if have == 0 {
+                return Err(self.projected.in_file(no_progress()));
+            }
+            let Some(positions) = &order.positions else {
+                self.done += have;
+                return self.projected.build(leaves, have);
+            };
+            if have < order.distinct {
+                // Rows are larger than was promised: ask for fewer of them.
+                count = (count / 2).max(1);
+                continue;
+            }
+            let mut rows = count;
+            let mut gathered = Vec::with_capacity(leaves.len());
+            for (leaf, column) in leaves.iter().zip(&self.projected.columns) {
+                let scale = column.leaf.rows_scale as usize;
+                let data = leaf
+                    .gather(&positions[..rows], scale, &column.scheme, self.batch_bytes)
+                    .map_err(|e| self.projected.in_file(e.in_column(&column.leaf.path)))?;
+                rows = rows.min(data.num_rows / scale);
+                gathered.push(data);
+            }
+            for (data, leaf) in gathered.iter_mut().zip(leaves) {
+                data.dictionary = leaf.dictionary;
+            }
+            self.done += rows;
+            return self.projected.build(gathered, rows);
+        }
+    }
+}
+
+impl Iterator for TakeBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed || self.done >= self.rows.len() {
+            return None;
+        }
+        let batch = self.advance();
+        self.failed = batch.is_err();
+        Some(batch)
+    }
+}
+
+/// Row numbers as ranges to read, and how to get from there to the order asked.
+struct Order {
+    /// Ascending, disjoint.
+    ranges: Vec<Range<u64>>,
+    /// Rows in the ranges.
+    distinct: usize,
+    /// Where each asked row is among them; `None` if they are in order already.
+    positions: Option<Vec<u32>>,
+}
+
+impl Order {
+    fn of(rows: &[u64]) -> Self {
+        if rows.is_sorted_by(|a, b| a < b) {
+            return Self { ranges: ranges(rows.iter().copied()), distinct: rows.len(), positions: None };
+        }
+        let mut sorted: Vec<(u64, u32)> = rows.iter().enumerate().map(|(i, r)| (*r, i as u32)).collect();
+        sorted.sort_unstable();
+        let mut positions = vec![0u32; rows.len()];
+        let mut distinct = 0u32;
+        let mut last = None;
+        for (row, i) in &sorted {
+            if last != Some(*row) {
+                distinct += 1;
+                last = Some(*row);
+            }
+            positions[*i as usize] = distinct - 1;
+        }
+        sorted.dedup_by_key(|(row, _)| *row);
+        let ranges = ranges(sorted.iter().map(|(row, _)| *row));
+        Self { ranges, distinct: distinct as usize, positions: Some(positions) }
+    }
+}
+
+/// Ascending, distinct rows as ranges.
+fn ranges(rows: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for row in rows {
+        match ranges.last_mut() {
+            Some(last) if last.end == row => last.end += 1,
+            _ => ranges.push(row..row + 1),
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_order_becomes_ascending_ranges_and_positions_in_them() {
+        let order = Order::of(&[9, 3, 4, 9, 3]);
+        assert_eq!(order.ranges, [3..5, 9..10]);
+        assert_eq!((order.distinct, order.positions), (3, Some(vec![2, 0, 1, 2, 0])));
+        let order = Order::of(&[1, 2, 7]);
+        assert_eq!((order.ranges, order.positions), (vec![1..3, 7..8], None));
+    }
+}

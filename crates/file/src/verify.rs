@@ -1,0 +1,92 @@
+//! Walking a whole file and listing everything that is wrong with it.
+
+use crate::io::drive;
+use crate::read::{File, page_rows};
+use crate::scan::Projected;
+use crate::{Error, Result};
+
+/// What a walk over a file found. See [`File::verify`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// Every fault, with its place.
+    pub faults: Vec<Error>,
+    /// Columns looked at.
+    pub columns: u64,
+    /// Pages decoded.
+    pub pages: u64,
+    /// Bytes of page and global buffers looked at.
+    pub bytes: u64,
+    /// Those of them that no checksum covers.
+    pub unchecked_bytes: u64,
+}
+
+/// Arrow bytes decoded at a time.
+const BATCH_BYTES: usize = 8 << 20;
+
+impl File {
+    /// Checks every checksum and decodes every page; `progress` is told the share done, 0 to 1.
+    ///
+    /// # Errors
+    /// Only what keeps the walk from going on: metadata that cannot be read, a medium that fails.
+    pub fn verify(&self, mut progress: impl FnMut(f64)) -> Result<VerifyReport> {
+        let metadata = self.metadata();
+        let mut report = VerifyReport { faults: Vec::new(), columns: 0, pages: 0, bytes: 0, unchecked_bytes: 0 };
+        for (i, range) in metadata.global_buffers().iter().enumerate() {
+            report.bytes += range.end - range.start;
+            match drive(self.source(), metadata.read_global_buffer(i)) {
+                Ok(_) => {}
+                Err(e) => report.faults.push(e),
+            }
+            if !metadata.has_checksums() {
+                report.unchecked_bytes += range.end - range.start;
+            }
+        }
+        let leaves = metadata.schema.project(None)?.leaves;
+        let count = leaves.len();
+        for (i, leaf) in leaves.into_iter().enumerate() {
+            report.columns += 1;
+            let path = leaf.path.clone();
+            match self.project(Some(std::slice::from_ref(&path))) {
+                Ok(projected) => self.verify_column(&projected, &mut report),
+                Err(e) => report.faults.push(e.in_column(&path)),
+            }
+            progress((i + 1) as f64 / count as f64);
+        }
+        Ok(report)
+    }
+
+    fn verify_column(&self, projected: &Projected, report: &mut VerifyReport) {
+        for column in &projected.columns {
+            for (i, page) in column.pages.iter().enumerate() {
+                report.pages += 1;
+                report.bytes += page.stored_bytes();
+                if !page.buffers.has_checksums() {
+                    report.unchecked_bytes += page.stored_bytes();
+                }
+                let place = |e: Error| projected.in_file(e.in_page(i as u64).in_column(&column.leaf.path));
+                match drive(self.source(), page.buffers.read_faults()) {
+                    Ok(faults) if faults.is_empty() => {}
+                    Ok(faults) => {
+                        report.faults.extend(faults.into_iter().map(place));
+                        continue;
+                    }
+                    Err(e) => {
+                        report.faults.push(place(e));
+                        continue;
+                    }
+                }
+                let mut rows = page_rows(column, i);
+                while rows.start < rows.end {
+                    match projected.read_batch(rows.clone(), BATCH_BYTES) {
+                        Ok((_, count)) => rows.start += count,
+                        Err(e) => {
+                            report.faults.push(place(e));
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
