@@ -3,10 +3,94 @@
 //! A page describes its values by a tree of [`Encoding`]s (encodings-2.1-2.2.md §10). Each has up to
 //! three forms: *block* (one opaque buffer, count known from outside), *mini-block* (per chunk a fixed
 //! number of buffers) and *per-value* (every value addressable by itself).
+//!
+//! ```text
+//!                      block            mini-block       per-value
+//! flat                 yes              yes              yes
+//! variable             yes              yes              yes
+//! bitpacking           out of line,     inline
+//!                      inline
+//! rle                  yes              yes
+//! byte_stream_split                     yes
+//! fsst                                  yes              yes
+//! general              over any         over any         over variable
+//! fixed_size_list      yes              yes              yes
+//! packed_struct                         yes              yes, also with variable fields
+//! ```
+//!
+//! `block`, `mini_block` and `per_value` choose by description and shape; the file of an encoding has its
+//! forms side by side, decode beside encode. Which width a value has is ruled by its type: a description
+//! that says otherwise is corrupt.
 
+mod bitpacking;
+mod block;
+mod byte_stream_split;
+mod dictionary;
+mod fixed_size_list;
+mod flat;
+mod fsst;
+mod general;
+mod levels;
+mod mini_block;
+mod packed_struct;
+mod per_value;
+mod rle;
+mod scratch;
+#[cfg(test)]
+mod tests;
 mod values;
+mod variable;
+mod wire;
 
+pub(crate) use block::{decode_block, encode_block};
+pub(crate) use dictionary::append_dictionary;
+pub(crate) use fsst::train_fsst;
+pub(crate) use levels::{append_validity, count_rle_levels, decode_levels, encode_levels, level_at};
+pub(crate) use mini_block::{ChunkReader, ChunkWriter, encode_chunk};
+pub(crate) use per_value::{ValueReader, ValueWriter, encode_value};
+pub(crate) use scratch::Scratch;
 pub(crate) use values::{FixedValues, ListValues, Offset, ValueType, Values, VariableValues};
+
+use crate::Error;
+
+impl From<pennon_codec::CodecError> for Error {
+    fn from(e: pennon_codec::CodecError) -> Self {
+        Self::corrupt(e.0)
+    }
+}
+
+/// Runs `$body` with `$T` as the word of `$width` bytes, which the codecs' constructors admitted.
+macro_rules! with_word {
+    ($width:expr, $T:ident => $body:expr) => {
+        match $width {
+            1 => {
+                type $T = u8;
+                $body
+            }
+            2 => {
+                type $T = u16;
+                $body
+            }
+            4 => {
+                type $T = u32;
+                $body
+            }
+            8 => {
+                type $T = u64;
+                $body
+            }
+            width => Err($crate::Error::corrupt(format!("words of {width} bytes, not 1, 2, 4 or 8"))),
+        }
+    };
+}
+pub(crate) use with_word;
+
+/// Whether a codec is prepared to read or to write: only writers need, say, a trained compressor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Read,
+    Write,
+}
 
 /// A tree that says how values are stored. The wire form stops at `wire.rs`.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,6 +5,7 @@
 
 use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer};
 
+use crate::error::corrupt;
 use crate::{Error, Result};
 
 /// The physical shape of a leaf's values.
@@ -219,6 +220,18 @@ impl<O: Offset> VariableValues<O> {
         }
         self.data.extend_from_slice(value);
         self.offsets.push(O::from_usize(self.data.len()));
+        true
+    }
+
+    /// Makes a value of the bytes that were appended to `data` behind the last one, or removes them and
+    /// says false when they do not fit.
+    pub(crate) fn end_value(&mut self) -> bool {
+        let total = self.data.len();
+        if total > self.limit && !(self.offsets.len() == 1 && total <= O::MAX) {
+            self.data.truncate(self.offsets.last().map_or(0, |o| o.to_usize()));
+            return false;
+        }
+        self.offsets.push(O::from_usize(total));
         true
     }
 
@@ -481,7 +494,119 @@ impl Values {
     }
 }
 
-fn gather_fixed(out: &mut FixedValues, bytes: &[u8], indices: &[u32]) {
+/// Access by shape. A wrong shape is a description that contradicts the column's type.
+impl Values {
+    /// As values of `width` bytes.
+    pub(crate) fn fixed_mut(&mut self, width: usize) -> Result<&mut FixedValues> {
+        match self {
+            Self::Fixed(v) => {
+                if v.width == width {
+                    return Ok(v);
+                }
+                corrupt!("{width}-byte values where the column has {} bytes", v.width);
+            }
+            other => mismatch(&format!("{width}-byte"), &other.shape()),
+        }
+    }
+
+    /// As values of `width` bytes: their bytes.
+    pub(crate) fn fixed_bytes(&self, width: usize) -> Result<&[u8]> {
+        match self {
+            Self::Fixed(v) if v.width == width => Ok(v.bytes()),
+            other => mismatch(&format!("{width}-byte"), &other.shape()),
+        }
+    }
+
+    /// As bits.
+    pub(crate) fn bits_mut(&mut self) -> Result<&mut BooleanBufferBuilder> {
+        match self {
+            Self::Bits(v) => Ok(v),
+            other => mismatch("1-bit", &other.shape()),
+        }
+    }
+
+    /// As bits.
+    pub(crate) fn bits(&self) -> Result<&BooleanBufferBuilder> {
+        match self {
+            Self::Bits(v) => Ok(v),
+            other => mismatch("1-bit", &other.shape()),
+        }
+    }
+
+    /// As lists of `dimension` items.
+    pub(crate) fn list_mut(&mut self, dimension: usize) -> Result<&mut ListValues> {
+        match self {
+            Self::List(v) => {
+                if v.dimension == dimension {
+                    return Ok(v);
+                }
+                corrupt!("lists of {dimension} items where the column has {}", v.dimension);
+            }
+            other => mismatch(&format!("{dimension}-item list"), &other.shape()),
+        }
+    }
+
+    /// As lists of `dimension` items.
+    pub(crate) fn list(&self, dimension: usize) -> Result<&ListValues> {
+        match self {
+            Self::List(v) if v.dimension == dimension => Ok(v),
+            other => mismatch(&format!("{dimension}-item list"), &other.shape()),
+        }
+    }
+
+    /// As structs of `num_fields` fields: the fields and the length.
+    pub(crate) fn struct_mut(&mut self, num_fields: usize) -> Result<(&mut [Self], &mut usize)> {
+        match self {
+            Self::Struct { fields, len } => {
+                if fields.len() == num_fields {
+                    return Ok((fields, len));
+                }
+                corrupt!("structs of {num_fields} fields where the column has {}", fields.len());
+            }
+            other => mismatch(&format!("{num_fields}-field struct"), &other.shape()),
+        }
+    }
+
+    /// As structs of `num_fields` fields.
+    pub(crate) fn struct_fields(&self, num_fields: usize) -> Result<&[Self]> {
+        match self {
+            Self::Struct { fields, .. } if fields.len() == num_fields => Ok(fields),
+            other => mismatch(&format!("{num_fields}-field struct"), &other.shape()),
+        }
+    }
+
+    /// The bytes of variable-width value `index`, which must be below the length.
+    pub(crate) fn variable_value(&self, index: usize) -> Result<&[u8]> {
+        match self {
+            Self::Variable(v) => Ok(v.value(index)),
+            Self::LargeVariable(v) => Ok(v.value(index)),
+            other => mismatch("variable-width", &other.shape()),
+        }
+    }
+}
+
+#[cold]
+fn mismatch<T>(expected: &str, found: &ValueType) -> Result<T> {
+    Err(Error::corrupt(format!("{expected} values where the column has {found:?}")))
+}
+
+/// Runs `$body` with `$v` as the [`VariableValues`] in `$values`, of either offset width.
+macro_rules! with_variable {
+    ($values:expr, $v:ident => $body:expr) => {
+        match $values {
+            $crate::encoding::Values::Variable($v) => $body,
+            $crate::encoding::Values::LargeVariable($v) => $body,
+            other => Err($crate::Error::corrupt(format!(
+                "variable-width values where the column has {:?}",
+                other.shape()
+            ))),
+        }
+    };
+}
+pub(crate) use with_variable;
+
+/// Appends the values of `bytes` at `indices`, all of which must be whole values of it.
+pub(super) fn gather_fixed(out: &mut FixedValues, bytes: &[u8], indices: &[u32]) {
     fn words<const N: usize>(out: &mut [u8], bytes: &[u8], indices: &[u32]) {
         let (words, _) = bytes.as_chunks::<N>();
         let (out, _) = out.as_chunks_mut::<N>();

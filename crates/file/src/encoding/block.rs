@@ -1,0 +1,144 @@
+//! The block form: one opaque buffer whose count is known from outside, encodings-2.1-2.2.md §10.
+//!
+//! ```text
+//! flat, bitpacking, RLE   words
+//! variable                header | offsets | bytes
+//! fixed-size list         rows of the per-value form
+//! general(x)              x, compressed
+//! ```
+//!
+//! Dictionaries of pages are stored so, and levels (see [`super::levels`]).
+
+use super::fixed_size_list::ListCodec;
+use super::mini_block::offset_bits_of;
+use super::{Encoding, Scratch, ValueType, Values, bitpacking, flat, general, rle, variable};
+use crate::error::corrupt;
+use crate::{Error, Limits, Result};
+
+/// Decodes the `num_values` values of a block.
+pub(crate) fn decode_block(
+    encoding: &Encoding,
+    data: &[u8],
+    num_values: usize,
+    shape: &ValueType,
+    limits: &Limits,
+) -> Result<Values> {
+    let mut out = Values::new(shape, 0);
+    decode(encoding, data, num_values, shape, limits, &mut out, &mut Scratch::default())?;
+    debug_assert_eq!(out.len(), num_values);
+    Ok(out)
+}
+
+fn decode(
+    encoding: &Encoding,
+    data: &[u8],
+    num_values: usize,
+    shape: &ValueType,
+    limits: &Limits,
+    out: &mut Values,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    let fits = |bits: u64, width: usize| bits == width as u64 * 8;
+    match (encoding, shape) {
+        (Encoding::Flat { bits: 1 }, ValueType::Bits) => {
+            flat::decode_bits(data, num_values, 0..num_values, out)?;
+        }
+        (Encoding::Flat { bits }, ValueType::Fixed(width)) if fits(*bits, *width) => {
+            flat::decode(*width, data, num_values, 0..num_values, out)?;
+        }
+        (Encoding::Variable { offset_bits }, ValueType::Variable { wide })
+            if *offset_bits == offset_bits_of(*wide) =>
+        {
+            variable::decode_block(*wide, data, num_values, out)?;
+        }
+        (Encoding::OutOfLineBitpacking { bits, packed_bits }, ValueType::Fixed(width))
+            if fits(u64::from(*bits), *width) =>
+        {
+            // Values of no bits take no bytes: their count alone must not ask for memory.
+            admit(num_values, *width, limits)?;
+            bitpacking::decode_out_of_line(*width, usize::from(*packed_bits), data, num_values, out)?;
+        }
+        (Encoding::InlineBitpacking { bits }, ValueType::Fixed(width)) if fits(u64::from(*bits), *width) => {
+            bitpacking::decode_inline(*width, data, num_values, 0..num_values, out)?;
+        }
+        (Encoding::Rle { bits }, ValueType::Fixed(width)) if fits(u64::from(*bits), *width) => {
+            admit(num_values, *width, limits)?;
+            rle::decode_block(*width, data, num_values, out)?;
+        }
+        (Encoding::General { scheme, values, .. }, shape) => {
+            let bytes = general::decompress(*scheme, data, limits.buffer_bytes, scratch)?;
+            let done = decode(values, &bytes, num_values, shape, limits, out, scratch);
+            scratch.give(bytes);
+            done?;
+        }
+        (Encoding::FixedSizeList { .. }, ValueType::List { .. }) => {
+            let codec = ListCodec::new(encoding, shape, true)?;
+            flat::check(codec.row_bytes(), data, num_values)?;
+            // Rows of nothing but null items are small beside what they become.
+            admit(num_values, shape.fixed_bytes().unwrap_or(0), limits)?;
+            codec.decode_strided(data, codec.row_bytes(), 0, num_values, out)?;
+        }
+        _ => corrupt!("block encoding {} for values of {shape:?}", encoding.describe()),
+    }
+    Ok(())
+}
+
+/// That `num_values` of `width` bytes may be made.
+pub(super) fn admit(num_values: usize, width: usize, limits: &Limits) -> Result<()> {
+    let bytes = (num_values as u128) * (width as u128);
+    if bytes > u128::from(limits.buffer_bytes) {
+        return Err(Error::limit(format!(
+            "a block of {num_values} values of {width} bytes, above the limit of {} bytes",
+            limits.buffer_bytes
+        )));
+    }
+    Ok(())
+}
+
+/// Encodes all of `values` as a block.
+pub(crate) fn encode_block(encoding: &Encoding, values: &Values) -> Result<Vec<u8>> {
+    encode(encoding, values, &mut Scratch::default())
+}
+
+fn encode(encoding: &Encoding, values: &Values, scratch: &mut Scratch) -> Result<Vec<u8>> {
+    let all = 0..values.len();
+    Ok(match (encoding, values) {
+        (Encoding::Flat { bits: 1 }, Values::Bits(_)) => flat::encode_bits(values, all)?,
+        (Encoding::Flat { bits }, Values::Fixed(v)) if *bits == v.width as u64 * 8 => v.bytes().to_vec(),
+        (Encoding::Variable { offset_bits: 32 }, Values::Variable(_)) => {
+            variable::encode_block(false, values)?
+        }
+        (Encoding::Variable { offset_bits: 64 }, Values::LargeVariable(_)) => {
+            variable::encode_block(true, values)?
+        }
+        (Encoding::OutOfLineBitpacking { bits, packed_bits }, Values::Fixed(v))
+            if usize::from(*bits) == v.width * 8 =>
+        {
+            bitpacking::encode_out_of_line(v.width, usize::from(*packed_bits), v.bytes())?
+        }
+        (Encoding::InlineBitpacking { bits }, Values::Fixed(v)) if usize::from(*bits) == v.width * 8 => {
+            bitpacking::encode_inline(v.width, values, all)?
+        }
+        (Encoding::Rle { bits }, Values::Fixed(v)) if usize::from(*bits) == v.width * 8 => {
+            rle::encode_block(v.width, v.bytes())?
+        }
+        (Encoding::General { scheme, level, values: inner }, values) => {
+            let bytes = encode(inner, values, scratch)?;
+            let mut out = Vec::new();
+            general::compress(*scheme, *level, &bytes, &mut out, scratch)?;
+            out
+        }
+        (Encoding::FixedSizeList { .. }, Values::List(_)) => {
+            let codec = ListCodec::new(encoding, &values.shape(), true)?;
+            let mut out = Vec::with_capacity(values.len() * codec.row_bytes());
+            for index in all {
+                codec.encode_row(values, index, &mut out)?;
+            }
+            out
+        }
+        _ => {
+            let (encoding, shape) = (encoding.describe(), values.shape());
+            return Err(Error::invalid(format!("block encoding {encoding} for values of {shape:?}")));
+        }
+    })
+}

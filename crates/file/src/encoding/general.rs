@@ -1,0 +1,180 @@
+//! General compression, encodings-2.1-2.2.md §10.10: LZ4 or zstd around another encoding.
+//!
+//! ```text
+//! LZ4          u32: uncompressed size | LZ4 block
+//! zstd         u64: uncompressed size | zstd frame
+//! bare zstd    a frame without the size: fewer than 8 bytes, or it begins with the frame's mark and
+//!              bit 4 of byte 4 is clear
+//!
+//! mini-block   buffer 0 of each chunk is compressed, the others are not
+//! block        the whole payload is compressed
+//! per-value    each value is compressed; a null has no bytes at all
+//! ```
+//!
+//! The size written there is believed only when `Limits` admits it and the compressed bytes can make it.
+
+use super::{Scheme, Scratch};
+use crate::error::corrupt;
+use crate::{Error, Result};
+
+pub(super) type ZstdDecompressor = zstd::bulk::Decompressor<'static>;
+
+/// A zstd context and the level it is set to.
+pub(super) struct ZstdCompressor {
+    level: i32,
+    context: zstd::bulk::Compressor<'static>,
+}
+
+const ZSTD_MARK: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
+/// The most that LZ4 makes of n bytes: a length byte stands for 255.
+fn lz4_most(compressed: usize) -> u64 {
+    compressed as u64 * 255 + 64
+}
+
+/// The most that zstd makes of n bytes: a block of 128 KiB takes at least 4.
+fn zstd_most(compressed: usize) -> u64 {
+    (compressed as u64 / 4 + 1) << 17
+}
+
+/// The declared size, if it may be believed.
+fn admit(declared: u64, most: u64, compressed: usize, max_bytes: u64) -> Result<usize> {
+    if declared > most {
+        corrupt!("{compressed} compressed bytes that declare to be {declared}, at most {most} are possible");
+    }
+    if declared > max_bytes {
+        return Err(Error::limit(format!("a buffer of {declared} bytes, above the limit of {max_bytes}")));
+    }
+    usize::try_from(declared).map_err(|_| Error::limit(format!("a buffer of {declared} bytes")))
+}
+
+/// Decompresses into a buffer of `scratch`, which the caller gives back.
+pub(super) fn decompress(
+    scheme: Scheme,
+    data: &[u8],
+    max_bytes: u64,
+    scratch: &mut Scratch,
+) -> Result<Vec<u8>> {
+    let mut out = scratch.take();
+    let done = match scheme {
+        Scheme::Lz4 => decompress_lz4(data, max_bytes, &mut out),
+        Scheme::Zstd => decompress_zstd(data, max_bytes, &mut scratch.decompressor, &mut out),
+    };
+    match done {
+        Ok(()) => Ok(out),
+        Err(e) => {
+            scratch.give(out);
+            Err(e)
+        }
+    }
+}
+
+fn decompress_lz4(data: &[u8], max_bytes: u64, out: &mut Vec<u8>) -> Result<()> {
+    let Some((size, block)) = data.split_first_chunk::<4>() else {
+        corrupt!("{} bytes of LZ4, whose size takes 4", data.len());
+    };
+    let declared = u64::from(u32::from_le_bytes(*size));
+    let size = admit(declared, lz4_most(block.len()), block.len(), max_bytes)?;
+    out.resize(size, 0);
+    if size == 0 && block.is_empty() {
+        return Ok(());
+    }
+    match lz4_flex::block::decompress_into(block, out) {
+        Ok(found) if found == size => Ok(()),
+        Ok(found) => corrupt!("{found} bytes of LZ4 where {size} are declared"),
+        Err(e) => corrupt!("LZ4 block of {} bytes: {e}", block.len()),
+    }
+}
+
+fn decompress_zstd(
+    data: &[u8],
+    max_bytes: u64,
+    context: &mut Option<ZstdDecompressor>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    if data.is_empty() {
+        return Ok(());
+    }
+    let bare = data.len() < 8 || (data.starts_with(&ZSTD_MARK) && data[4] & 0x10 == 0);
+    let (declared, frame) = match data.split_first_chunk::<8>() {
+        Some((size, frame)) if !bare => (Some(u64::from_le_bytes(*size)), frame),
+        _ => (zstd::zstd_safe::get_frame_content_size(data).ok().flatten(), data),
+    };
+    let most = zstd_most(frame.len());
+    let Some(declared) = declared else { return decompress_unsized(frame, most, max_bytes, out) };
+    let size = admit(declared, most, frame.len(), max_bytes)?;
+    if size == 0 && frame.is_empty() {
+        return Ok(());
+    }
+    let context = match context {
+        Some(context) => context,
+        None => {
+            let new = ZstdDecompressor::new().map_err(|e| Error::io("making a zstd context", e))?;
+            context.insert(new)
+        }
+    };
+    out.clear();
+    out.reserve(size);
+    match context.decompress_to_buffer(frame, out) {
+        Ok(found) if found == size => Ok(()),
+        Ok(found) => corrupt!("{found} bytes of zstd where {size} are declared"),
+        Err(e) => corrupt!("zstd frame of {} bytes, {size} uncompressed: {e}", frame.len()),
+    }
+}
+
+/// A bare frame that does not tell its size: read until it ends or passes a limit.
+fn decompress_unsized(frame: &[u8], most: u64, max_bytes: u64, out: &mut Vec<u8>) -> Result<()> {
+    use std::io::Read;
+    let failed = |e: std::io::Error| Error::corrupt(format!("zstd frame of {} bytes: {e}", frame.len()));
+    let decoder = zstd::stream::read::Decoder::with_buffer(frame).map_err(failed)?;
+    let bound = most.min(max_bytes);
+    let found = decoder.take(bound.saturating_add(1)).read_to_end(out).map_err(failed)?;
+    if found as u64 > bound {
+        return Err(Error::limit(format!("a buffer of more than {bound} bytes")));
+    }
+    Ok(())
+}
+
+/// Appends `data` compressed, with its size in front.
+pub(super) fn compress(
+    scheme: Scheme,
+    level: Option<i32>,
+    data: &[u8],
+    out: &mut Vec<u8>,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    match scheme {
+        Scheme::Lz4 => {
+            let Ok(size) = u32::try_from(data.len()) else {
+                return Err(Error::invalid(format!("{} bytes in one LZ4 block", data.len())));
+            };
+            out.extend_from_slice(&size.to_le_bytes());
+            let start = out.len();
+            out.resize(start + lz4_flex::block::get_maximum_output_size(data.len()), 0);
+            match lz4_flex::block::compress_into(data, &mut out[start..]) {
+                Ok(written) => out.truncate(start + written),
+                Err(e) => return Err(Error::invalid(format!("LZ4 of {} bytes: {e}", data.len()))),
+            }
+        }
+        Scheme::Zstd => {
+            let failed = |e| Error::io("compressing with zstd", e);
+            let level = level.unwrap_or(0);
+            let compressor = match &mut scratch.compressor {
+                Some(compressor) => compressor,
+                none => {
+                    let context = zstd::bulk::Compressor::new(level).map_err(failed)?;
+                    none.insert(ZstdCompressor { level, context })
+                }
+            };
+            if compressor.level != level {
+                compressor.context.set_compression_level(level).map_err(failed)?;
+                compressor.level = level;
+            }
+            let mut frame = Vec::with_capacity(zstd::zstd_safe::compress_bound(data.len()));
+            compressor.context.compress_to_buffer(data, &mut frame).map_err(failed)?;
+            out.extend_from_slice(&(data.len() as u64).to_le_bytes());
+            out.extend_from_slice(&frame);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! Memory that decoders and encoders reuse from chunk to chunk.
+
+use super::general::{ZstdCompressor, ZstdDecompressor};
+
+/// Reused by all codecs of one thread. Holds nothing between calls that a caller could see.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// Byte buffers not in use; nested compressors take one each.
+    buffers: Vec<Vec<u8>>,
+    /// Offsets of strings in their chunk.
+    pub(super) bounds: Vec<u32>,
+    /// Ends of decompressed strings.
+    pub(super) ends: Vec<usize>,
+    /// Ends of compressed strings.
+    pub(super) wide_ends: Vec<u64>,
+    /// Decoded levels.
+    pub(super) levels: Vec<u16>,
+    /// Bitmaps of levels.
+    pub(super) words: Vec<u64>,
+    pub(super) decompressor: Option<ZstdDecompressor>,
+    pub(super) compressor: Option<ZstdCompressor>,
+}
+
+impl Scratch {
+    /// An empty buffer; give it back with [`Self::give`].
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    /// Takes a buffer back for later use.
+    pub(super) fn give(&mut self, mut buffer: Vec<u8>) {
+        // One enormous value must not stay for the life of the reader.
+        const KEEP_BYTES: usize = 16 << 20;
+        if buffer.capacity() <= KEEP_BYTES {
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+}
+
+impl std::fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scratch").field("buffers", &self.buffers.len()).finish_non_exhaustive()
+    }
+}
