@@ -6,6 +6,7 @@ pub mod io;
 mod limits;
 mod page;
 mod proto;
+mod schema;
 mod version;
 
 pub use error::{Error, ErrorKind, Place, Result};

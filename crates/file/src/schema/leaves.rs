@@ -1,0 +1,265 @@
+//! Leaves: the fields that own a stored column, in the order of the columns.
+//!
+//! ```text
+//! x: int32                   column 0   x          layers [Item]
+//! y: struct
+//!   a: int32                 column 1   y.a        layers [Item, Item]
+//!   b: list
+//!     item: struct
+//!       c: string            column 2   y.b.item.c layers [Item, Item, List, Item]   innermost first
+//! ```
+//!
+//! Structure has no column of its own: each leaf carries the levels of everything above it
+//! (encodings-2.1-2.2.md §3, §5.1). In 2.0 every field has a column (container.md §5).
+
+use arrow_schema::{DataType, FieldRef};
+
+use super::{Field, FieldKind, Schema};
+use crate::encoding::ValueType;
+use crate::{Error, FormatVersion, Result};
+
+/// One step of nesting, as a page's layers list them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Nesting {
+    /// A value or a struct: may be null.
+    Item,
+    /// A list or map: may be null or empty.
+    List,
+    /// A fixed-size list of structs with this dimension: may be null.
+    FixedSizeList(u64),
+}
+
+/// What the column of a leaf holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeafKind {
+    /// Values.
+    Values,
+    /// Rows of a packed struct.
+    PackedStruct,
+    /// Positions and sizes of bytes elsewhere.
+    Blob,
+    /// Nothing: a struct without children.
+    EmptyStruct,
+}
+
+/// A field that owns a stored column.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaf {
+    /// Index of the stored column.
+    pub(crate) column: u32,
+    /// Where the field is, as in `y.b.item.c`.
+    pub(crate) path: String,
+    /// Innermost first; the first is the leaf itself.
+    pub(crate) layers: Vec<Nesting>,
+    pub(crate) kind: LeafKind,
+    /// Shape of the values; of the items where the type is a dictionary.
+    pub(crate) shape: ValueType,
+    pub(crate) arrow: FieldRef,
+    /// What a page's length counts per top-level row: the product of the dimensions of fixed-size lists
+    /// of structs above (spec 4.2).
+    pub(crate) rows_scale: u64,
+}
+
+/// Gives every field its range of stored columns; says how many there are.
+pub(super) fn number_columns(fields: &mut [Field], version: FormatVersion) -> u32 {
+    let mut next = 0;
+    for field in fields {
+        number_field(field, version, &mut next);
+    }
+    next
+}
+
+fn number_field(field: &mut Field, version: FormatVersion, next: &mut u32) {
+    let start = *next;
+    match field.kind() {
+        FieldKind::Leaf | FieldKind::PackedStruct | FieldKind::Blob | FieldKind::EmptyStruct => *next += 1,
+        FieldKind::Struct | FieldKind::List | FieldKind::Map | FieldKind::FixedSizeList(_) => {
+            if version == FormatVersion::V2_0 {
+                *next += 1;
+            }
+            for child in &mut field.children {
+                number_field(child, version, next);
+            }
+        }
+    }
+    field.columns = start..*next;
+}
+
+impl Schema {
+    /// The leaves of all fields in the order of their columns.
+    pub(crate) fn leaves(&self) -> Result<Vec<Leaf>> {
+        let mut leaves = Vec::new();
+        self.walk(&mut |field, path, layers| {
+            leaves.push(leaf_of(field, path, layers)?);
+            Ok(())
+        })?;
+        Ok(leaves)
+    }
+
+    /// Column index, path and field of every leaf, also of those this build cannot read.
+    pub(crate) fn leaf_paths(&self) -> Vec<(u32, String, FieldRef)> {
+        let mut leaves = Vec::new();
+        let walked = self.walk(&mut |field, path, _| {
+            leaves.push((field.columns.start, path.to_owned(), field.arrow.clone()));
+            Ok(())
+        });
+        debug_assert!(walked.is_ok(), "the visitor does not fail");
+        leaves
+    }
+
+    fn walk(&self, visit: &mut dyn FnMut(&Field, &str, &[Nesting]) -> Result<()>) -> Result<()> {
+        walk_children(&self.fields, "", &mut Vec::new(), visit)
+    }
+}
+
+fn walk_children(
+    fields: &[Field],
+    prefix: &str,
+    above: &mut Vec<Nesting>,
+    visit: &mut dyn FnMut(&Field, &str, &[Nesting]) -> Result<()>,
+) -> Result<()> {
+    let mut seen = std::collections::HashMap::new();
+    for field in fields {
+        let nth = seen.entry(field.name()).or_insert(0usize);
+        *nth += 1;
+        let path = join_path(prefix, &path_part(field.name(), *nth));
+        walk_field(field, &path, above, visit)?;
+    }
+    Ok(())
+}
+
+/// `above` is outermost first.
+fn walk_field(
+    field: &Field,
+    path: &str,
+    above: &mut Vec<Nesting>,
+    visit: &mut dyn FnMut(&Field, &str, &[Nesting]) -> Result<()>,
+) -> Result<()> {
+    let depth = above.len();
+    match (field.kind(), field.children.as_slice()) {
+        (FieldKind::Struct, children) => {
+            above.push(Nesting::Item);
+            walk_children(children, path, above, visit)?;
+        }
+        (FieldKind::List, [item, ..]) => {
+            above.push(Nesting::List);
+            walk_field(item, &join_path(path, "item"), above, visit)?;
+        }
+        (FieldKind::FixedSizeList(dimension), [item, ..]) => {
+            above.push(Nesting::FixedSizeList(dimension));
+            walk_field(item, &join_path(path, "item"), above, visit)?;
+        }
+        (FieldKind::Map, [entries, ..]) => {
+            above.extend([Nesting::List, Nesting::Item]);
+            for (name, child) in ["key", "value"].iter().zip(&entries.children) {
+                walk_field(child, &join_path(path, name), above, visit)?;
+            }
+        }
+        _ => {
+            above.push(Nesting::Item);
+            visit(field, path, above)?;
+        }
+    }
+    above.truncate(depth);
+    Ok(())
+}
+
+fn leaf_of(field: &Field, path: &str, above: &[Nesting]) -> Result<Leaf> {
+    let kind = match field.kind() {
+        FieldKind::PackedStruct => LeafKind::PackedStruct,
+        FieldKind::Blob => LeafKind::Blob,
+        FieldKind::EmptyStruct => LeafKind::EmptyStruct,
+        _ => LeafKind::Values,
+    };
+    let shape = match kind {
+        LeafKind::Blob => ValueType::Variable { wide: true },
+        LeafKind::EmptyStruct => ValueType::Null,
+        LeafKind::Values | LeafKind::PackedStruct => {
+            shape_of(field.arrow.data_type()).map_err(|e| e.in_column(path))?
+        }
+    };
+    let mut rows_scale = 1u64;
+    for layer in above {
+        if let Nesting::FixedSizeList(dimension) = layer {
+            rows_scale = rows_scale
+                .checked_mul(*dimension)
+                .ok_or_else(|| Error::limit("a row of more than 2^64 items").in_column(path))?;
+        }
+    }
+    Ok(Leaf {
+        column: field.columns.start,
+        path: path.to_owned(),
+        layers: above.iter().rev().copied().collect(),
+        kind,
+        shape,
+        arrow: field.arrow.clone(),
+        rows_scale,
+    })
+}
+
+/// Most bytes of one fixed-width value: what an offset of Arrow can still tell.
+const MAX_VALUE_BYTES: usize = i32::MAX as usize;
+
+/// The physical shape of a type's values.
+pub(crate) fn shape_of(data_type: &DataType) -> Result<ValueType> {
+    use DataType::*;
+    let unsupported = || Err(Error::unsupported(format!("values of type {data_type}")));
+    Ok(match data_type {
+        Null => ValueType::Null,
+        Boolean => ValueType::Bits,
+        Utf8 | Binary | Utf8View | BinaryView => ValueType::Variable { wide: false },
+        LargeUtf8 | LargeBinary => ValueType::Variable { wide: true },
+        // Values of no bytes have no payload.
+        FixedSizeBinary(0) => ValueType::Null,
+        FixedSizeBinary(bytes) => match usize::try_from(*bytes) {
+            Ok(bytes) => ValueType::Fixed(bytes),
+            Err(_) => return unsupported(),
+        },
+        Dictionary(_, value) => match shape_of(value)? {
+            shape @ (ValueType::Bits | ValueType::Fixed(_) | ValueType::Variable { .. }) => shape,
+            _ => return unsupported(),
+        },
+        FixedSizeList(item, dimension) => {
+            let items = shape_of(item.data_type())?;
+            let dimension = usize::try_from(*dimension).unwrap_or(0);
+            let bits = items.fixed_bits().unwrap_or(0).checked_mul(dimension as u64);
+            match (&items, bits) {
+                (ValueType::Bits | ValueType::Fixed(_) | ValueType::List { .. }, Some(bits))
+                    if bits > 0 && bits / 8 <= MAX_VALUE_BYTES as u64 => {}
+                _ => return unsupported(),
+            }
+            ValueType::List { dimension, items: Box::new(items) }
+        }
+        Struct(fields) => {
+            // Only packed structs get here, and those hold no structure of their own.
+            let shapes = fields.iter().map(|f| match f.data_type() {
+                Struct(_) | Boolean | Null | Dictionary(..) => Err(Error::unsupported(format!(
+                    "a packed struct with a child {:?} of type {}",
+                    f.name(),
+                    f.data_type()
+                ))),
+                other => shape_of(other),
+            });
+            ValueType::Struct(shapes.collect::<Result<_>>()?)
+        }
+        other => match other.primitive_width() {
+            Some(bytes) => ValueType::Fixed(bytes),
+            None => return unsupported(),
+        },
+    })
+}
+
+/// A path with one more part.
+pub(super) fn join_path(prefix: &str, part: &str) -> String {
+    if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") }
+}
+
+/// A name as a part of a path: quoted where it needs to be, with `#n` from the second of a name on.
+pub(super) fn path_part(name: &str, nth: usize) -> String {
+    let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let mut part = if plain { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) };
+    if nth > 1 {
+        part.push_str(&format!("#{nth}"));
+    }
+    part
+}
