@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use arrow_schema::DataType;
+
 use crate::container::ColumnRecord;
 use crate::error::corrupt;
 use crate::io::{Decode, Segments, Step};
@@ -13,6 +15,8 @@ use crate::{Error, Limits, Result};
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) leaf: Leaf,
+    /// Bytes of a key, for a column of dictionary type.
+    pub(crate) keys: Option<usize>,
     pub(crate) scheme: LevelScheme,
     pub(crate) pages: Vec<Page>,
     /// Rows, in slots: rows of the file times [`Leaf::rows_scale`].
@@ -22,12 +26,13 @@ pub(crate) struct Column {
 impl Column {
     /// Parses the pages' descriptions.
     pub(crate) fn new(leaf: Leaf, record: ColumnRecord, large_chunks: bool, limits: &Limits) -> Result<Self> {
-        let scheme = LevelScheme::new(&leaf.nestings);
+        let scheme = LevelScheme::new(&leaf.layers);
         let mut pages = Vec::with_capacity(record.pages.len());
         let mut num_slots = 0u64;
         for (i, page) in record.pages.into_iter().enumerate() {
             let place = |e: Error| e.in_page(i as u64).in_column(&leaf.path);
-            let layout = crate::page::Layout::parse(&page.encoding, limits).map_err(place)?;
+            let layout =
+                crate::page::Layout::parse(page.page_layout().map_err(place)?, limits).map_err(place)?;
             if let crate::page::Layout::MiniBlock(m) = &layout {
                 if m.large_chunks != large_chunks {
                     return Err(place(Error::corrupt(
@@ -35,14 +40,18 @@ impl Column {
                     )));
                 }
             }
-            let buffers = PageBuffers::new(page.buffers, page.checksums);
+            let buffers = PageBuffers::new(page.buffers, page.crcs);
             pages.push(Page::new(num_slots, page.length, layout, buffers));
             num_slots = match num_slots.checked_add(page.length) {
                 Some(n) => n,
                 None => return Err(place(Error::corrupt("the rows of a column pass 2^64"))),
             };
         }
-        Ok(Self { leaf, scheme, pages, num_slots })
+        let keys = match leaf.arrow.data_type() {
+            DataType::Dictionary(key, _) => key.primitive_width(),
+            _ => None,
+        };
+        Ok(Self { leaf, keys, scheme, pages, num_slots })
     }
 
     /// Fails unless the pages add up to the rows that the descriptor announces.
@@ -51,12 +60,15 @@ impl Column {
             return Ok(());
         }
         let scale = self.leaf.rows_scale.max(1);
-        Err(Error::corrupt(format!("the pages of a column hold {} rows, the file says {num_rows}", self.num_slots / scale))
-            .in_column(&self.leaf.path))
+        Err(Error::corrupt(format!(
+            "the pages of a column hold {} rows, the file says {num_rows}",
+            self.num_slots / scale
+        ))
+        .in_column(&self.leaf.path))
     }
 
     pub(crate) fn leaf_shape(&self) -> LeafShape<'_> {
-        LeafShape { shape: &self.leaf.shape, keys: self.leaf.keys, scheme: &self.scheme }
+        LeafShape { shape: &self.leaf.shape, keys: self.keys, scheme: &self.scheme }
     }
 
     fn page_of(&self, slot: u64) -> usize {
@@ -66,7 +78,9 @@ impl Column {
     /// A guess of the bytes in Arrow memory that one row takes, near `row`.
     pub(crate) fn bytes_per_row(&self, row: u64) -> f64 {
         let scale = self.leaf.rows_scale as f64;
-        let Some(page) = self.pages.get(self.page_of(row.saturating_mul(self.leaf.rows_scale))) else { return 0.0 };
+        let Some(page) = self.pages.get(self.page_of(row.saturating_mul(self.leaf.rows_scale))) else {
+            return 0.0;
+        };
         let rows = page.num_rows.max(1) as f64;
         let stored = page.stored_bytes() as f64 / rows;
         let (num_items, compressed) = match &page.layout {
@@ -75,7 +89,7 @@ impl Column {
             crate::page::Layout::Constant(_) => (1.0, false),
         };
         let levels = if self.scheme.is_flat() { 0.125 } else { 4.0 };
-        let width = match self.leaf.keys {
+        let width = match self.keys {
             Some(keys) => keys as f64,
             None => match self.leaf.shape.fixed_bytes() {
                 Some(bytes) => (bytes as f64).max(0.125),
@@ -162,8 +176,9 @@ impl Decode for LeafRead<'_> {
             if !out.has_room() {
                 break;
             }
-            let complete =
-                read.decode(&leaf, segments, self.limits, &mut out, &mut scratch).map_err(|e| column.place(e, *page))?;
+            let complete = read
+                .decode(&leaf, segments, self.limits, &mut out, &mut scratch)
+                .map_err(|e| column.place(e, *page))?;
             if !complete {
                 break;
             }

@@ -1,6 +1,7 @@
 //! What a file is made of: pages, layouts, encodings and where the bytes are.
 
 use crate::Result;
+use crate::container::{KIND_CHECKSUMS, Metadata};
 use crate::page::{Layer, Layout, ZipWidth};
 use crate::read::{File, page_rows};
 
@@ -24,7 +25,7 @@ pub struct GlobalBufferInspection {
     pub offset: u64,
     /// Size in bytes.
     pub bytes: u64,
-    /// What it holds: `schema`, `checksums`, `user`.
+    /// What it holds: `schema`, `checksums`, `extra` (a kind this release does not know) or `user`.
     pub kind: &'static str,
 }
 
@@ -90,13 +91,13 @@ impl File {
     pub fn inspect(&self) -> Result<Inspection> {
         let metadata = self.metadata();
         let global_buffers: Vec<_> = metadata
-            .global_buffers()
+            .global_buffers
             .iter()
             .enumerate()
             .map(|(i, range)| GlobalBufferInspection {
                 offset: range.start,
                 bytes: range.end - range.start,
-                kind: metadata.global_buffer_kind(i),
+                kind: kind_of_buffer(metadata, i),
             })
             .collect();
         let projected = self.project(None)?;
@@ -117,13 +118,26 @@ impl File {
             let pages: Vec<_> = pages.collect();
             ColumnInspection {
                 path: column.leaf.path.clone(),
-                data_type: column.leaf.field.data_type().to_string(),
+                data_type: column.leaf.arrow.data_type().to_string(),
                 bytes: column.pages.iter().map(|p| p.stored_bytes()).sum(),
                 num_values: pages.iter().map(|p| p.num_values).sum(),
                 pages,
             }
         });
-        Ok(Inspection { global_buffers, metadata_bytes: metadata.metadata_bytes(), columns: columns.collect() })
+        Ok(Inspection {
+            global_buffers,
+            metadata_bytes: metadata.metadata_bytes(),
+            columns: columns.collect(),
+        })
+    }
+}
+
+fn kind_of_buffer(metadata: &Metadata, index: usize) -> &'static str {
+    match metadata.extras.iter().find(|e| e.global_buffer as usize == index) {
+        Some(extra) if extra.kind == KIND_CHECKSUMS => "checksums",
+        Some(_) => "extra",
+        None if index == 0 => "schema",
+        None => "user",
     }
 }
 

@@ -1,14 +1,26 @@
 //! The Lance v2 file format: read, write, take, scan.
 
+mod array;
+mod column;
+mod container;
 mod encoding;
 mod error;
-pub mod io;
+mod inspect;
+mod io;
 mod limits;
 mod page;
 mod proto;
+mod read;
+mod scan;
 mod schema;
+mod verify;
 mod version;
 
 pub use error::{Error, ErrorKind, Place, Result};
+pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInspection};
+pub use io::{MappingPolicy, ReadAt, SourceOptions};
 pub use limits::Limits;
+pub use read::{File, OpenOptions};
+pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Scan, Take, TakeBatches};
+pub use verify::VerifyReport;
 pub use version::FormatVersion;

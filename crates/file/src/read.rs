@@ -11,7 +11,7 @@ use crate::column::Column;
 use crate::container::{Metadata, OpenFile, ReadColumns};
 use crate::io::{ReadAt, Source, SourceOptions, drive};
 use crate::scan::{Projected, Scan, Take};
-use crate::schema::{Leaf, Projection};
+use crate::schema::Leaf;
 use crate::{FormatVersion, Limits, Result};
 
 /// How a file is opened.
@@ -56,7 +56,7 @@ impl File {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
-        Self::from_source(Source::open(path, options.source.clone())?, options)
+        Self::from_source(Source::open(path.as_ref(), options.source.clone())?, options)
     }
 
     /// Opens a file that is in memory.
@@ -87,10 +87,12 @@ impl File {
                 "format version {version}: this release reads 2.1 and 2.2"
             ))));
         }
-        let schema = metadata.schema.to_arrow().map_err(name)?;
+        let schema = metadata.schema.to_arrow();
         let columns = (0..metadata.num_columns()).map(|_| OnceLock::new()).collect();
         let source = Arc::new(source);
-        Ok(Self { inner: Arc::new(Inner { source, metadata, schema, columns, limits: options.limits.clone() }) })
+        Ok(Self {
+            inner: Arc::new(Inner { source, metadata, schema, columns, limits: options.limits.clone() }),
+        })
     }
 
     /// The Arrow schema, as it was written.
@@ -139,8 +141,12 @@ impl File {
     pub(crate) fn project(&self, paths: Option<&[String]>) -> Result<Projected> {
         let inner = &*self.inner;
         inner.source.check_unchanged()?;
-        let Projection { schema, leaves } = inner.metadata.schema.project(paths)?;
-        let columns = self.columns(leaves)?;
+        let projection = match paths {
+            Some(paths) => inner.metadata.schema.project(paths)?,
+            None => inner.metadata.schema.project_all()?,
+        };
+        let schema = projection.schema.to_arrow();
+        let columns = self.columns(projection.leaves)?;
         for column in &columns {
             column.check_rows(self.num_rows()).map_err(|e| self.in_file(e))?;
         }

@@ -1,5 +1,6 @@
 //! Walking a whole file and listing everything that is wrong with it.
 
+use crate::container::ReadGlobalBuffer;
 use crate::io::drive;
 use crate::read::{File, page_rows};
 use crate::scan::Projected;
@@ -31,18 +32,18 @@ impl File {
     /// Only what keeps the walk from going on: metadata that cannot be read, a medium that fails.
     pub fn verify(&self, mut progress: impl FnMut(f64)) -> Result<VerifyReport> {
         let metadata = self.metadata();
-        let mut report = VerifyReport { faults: Vec::new(), columns: 0, pages: 0, bytes: 0, unchecked_bytes: 0 };
-        for (i, range) in metadata.global_buffers().iter().enumerate() {
+        let mut report =
+            VerifyReport { faults: Vec::new(), columns: 0, pages: 0, bytes: 0, unchecked_bytes: 0 };
+        for (i, range) in metadata.global_buffers.iter().enumerate() {
             report.bytes += range.end - range.start;
-            match drive(self.source(), metadata.read_global_buffer(i)) {
-                Ok(_) => {}
-                Err(e) => report.faults.push(e),
-            }
-            if !metadata.has_checksums() {
+            let read =
+                ReadGlobalBuffer::new(metadata, i, self.limits()).and_then(|d| drive(self.source(), d));
+            report.faults.extend(read.err());
+            if metadata.checks.is_none() {
                 report.unchecked_bytes += range.end - range.start;
             }
         }
-        let leaves = metadata.schema.project(None)?.leaves;
+        let leaves = metadata.schema.leaves()?;
         let count = leaves.len();
         for (i, leaf) in leaves.into_iter().enumerate() {
             report.columns += 1;

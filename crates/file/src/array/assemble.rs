@@ -19,7 +19,7 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 use super::build::build_leaf;
 use crate::error::corrupt;
 use crate::page::{LeafData, Structure};
-use crate::schema::is_leaf;
+use crate::schema::{FieldKind, kind_of};
 use crate::{Error, Result};
 
 /// Builds the array of a top-level field from the data of its leaves, in column order.
@@ -65,8 +65,14 @@ fn prepend(step: Step, above: Above<'_>) -> Vec<Step> {
 type Built = (ArrayRef, Option<Levels>);
 
 fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Above<'_>) -> Result<Built> {
-    if is_leaf(field) {
-        let Some(leaf) = leaves.next() else { return Err(Error::invalid("fewer leaves were read than the schema has")) };
+    let owns_column = matches!(
+        kind_of(field),
+        FieldKind::Leaf | FieldKind::PackedStruct | FieldKind::Blob | FieldKind::EmptyStruct
+    );
+    if owns_column {
+        let Some(leaf) = leaves.next() else {
+            return Err(Error::invalid("fewer leaves were read than the schema has"));
+        };
         return build_item(field, leaf, above);
     }
     match field.data_type() {
@@ -84,18 +90,25 @@ fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Abo
                 corrupt!("child {} of a struct has {} values, child 0 has {len}", odd, arrays[odd].len());
             }
             let nulls = levels.as_mut().map(|l| l.consume_item(items_above(above))).transpose()?.flatten();
-            let array = StructArray::try_new_with_length(fields.clone(), arrays, nulls, len).map_err(wrong)?;
+            let array =
+                StructArray::try_new_with_length(fields.clone(), arrays, nulls, len).map_err(wrong)?;
             Ok((Arc::new(array), levels))
         }
         DataType::List(item) => {
             let (items, levels) = build(item, leaves, &prepend(Step::List, above))?;
             let (levels, offsets, nulls) = consume_list::<i32>(levels, items.len(), above)?;
-            Ok((Arc::new(ListArray::try_new(item.clone(), offsets, items, nulls).map_err(wrong)?), Some(levels)))
+            Ok((
+                Arc::new(ListArray::try_new(item.clone(), offsets, items, nulls).map_err(wrong)?),
+                Some(levels),
+            ))
         }
         DataType::LargeList(item) => {
             let (items, levels) = build(item, leaves, &prepend(Step::List, above))?;
             let (levels, offsets, nulls) = consume_list::<i64>(levels, items.len(), above)?;
-            Ok((Arc::new(LargeListArray::try_new(item.clone(), offsets, items, nulls).map_err(wrong)?), Some(levels)))
+            Ok((
+                Arc::new(LargeListArray::try_new(item.clone(), offsets, items, nulls).map_err(wrong)?),
+                Some(levels),
+            ))
         }
         DataType::Map(entries, sorted) => {
             let (items, levels) = build(entries, leaves, &prepend(Step::List, above))?;
@@ -103,12 +116,15 @@ fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Abo
             let Some(items) = items.as_any().downcast_ref::<StructArray>() else {
                 corrupt!("a map whose entries are {}", items.data_type())
             };
-            let array = MapArray::try_new(entries.clone(), offsets, items.clone(), nulls, *sorted).map_err(wrong)?;
+            let array =
+                MapArray::try_new(entries.clone(), offsets, items.clone(), nulls, *sorted).map_err(wrong)?;
             Ok((Arc::new(array), Some(levels)))
         }
         DataType::FixedSizeList(item, dimension) => {
             let (items, levels) = build(item, leaves, &prepend(Step::Item, above))?;
-            let Some(mut levels) = levels else { return Err(Error::invalid("a fixed-size list without levels")) };
+            let Some(mut levels) = levels else {
+                return Err(Error::invalid("a fixed-size list without levels"));
+            };
             let nulls = levels.consume_fixed_size_list(*dimension as usize, items_above(above))?;
             let array = FixedSizeListArray::try_new(item.clone(), *dimension, items, nulls).map_err(wrong)?;
             Ok((Arc::new(array), Some(levels)))

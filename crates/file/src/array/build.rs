@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use arrow_array::types::{ByteArrayType, GenericBinaryType, GenericStringType};
 use arrow_array::{
-    ArrayRef, BooleanArray, FixedSizeListArray, GenericByteArray, NullArray, OffsetSizeTrait, StructArray, make_array,
+    ArrayRef, BooleanArray, FixedSizeListArray, GenericByteArray, NullArray, OffsetSizeTrait, StructArray,
+    make_array,
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
@@ -56,24 +57,32 @@ pub(super) fn build_leaf(
         (DataType::Utf8, Values::Variable(v)) => build_strings(v, nulls),
         (DataType::LargeUtf8, Values::LargeVariable(v)) => build_strings(v, nulls),
         (DataType::Binary, Values::Variable(v)) => build_bytes::<GenericBinaryType<i32>, _>(v, nulls),
-        (DataType::LargeBinary, Values::LargeVariable(v)) => build_bytes::<GenericBinaryType<i64>, _>(v, nulls),
+        (DataType::LargeBinary, Values::LargeVariable(v)) => {
+            build_bytes::<GenericBinaryType<i64>, _>(v, nulls)
+        }
         (DataType::FixedSizeList(item, dimension), Values::List(list)) => {
-            let items_nulls = list.item_validity.map(|v| NullBuffer::new(v.build())).filter(|n| n.null_count() > 0);
+            let items_nulls =
+                list.item_validity.map(|v| NullBuffer::new(v.build())).filter(|n| n.null_count() > 0);
             let items = build_leaf(item.data_type(), *list.items, items_nulls, None)?;
             let array = FixedSizeListArray::try_new(item.clone(), *dimension, items, nulls).map_err(wrong)?;
             Ok(Arc::new(array))
         }
-        (DataType::Struct(fields), Values::Struct { fields: values, len }) if fields.len() == values.len() => {
+        (DataType::Struct(fields), Values::Struct { fields: values, len })
+            if fields.len() == values.len() =>
+        {
             let arrays = fields
                 .iter()
                 .zip(values)
                 .map(|(field, values)| build_leaf(field.data_type(), values, None, None))
                 .collect::<Result<Vec<_>>>()?;
-            let array = StructArray::try_new_with_length(fields.clone(), arrays, nulls, len).map_err(wrong)?;
+            let array =
+                StructArray::try_new_with_length(fields.clone(), arrays, nulls, len).map_err(wrong)?;
             Ok(Arc::new(array))
         }
         (data_type, Values::Fixed(values)) => build_fixed(data_type, values, nulls),
-        (data_type, values) => corrupt!("values of shape {:?} in a column of type {data_type}", values.shape()),
+        (data_type, values) => {
+            corrupt!("values of shape {:?} in a column of type {data_type}", values.shape())
+        }
     }
 }
 
@@ -106,17 +115,20 @@ fn build_fixed(data_type: &DataType, values: FixedValues, nulls: Option<NullBuff
 }
 
 /// Strings: valid UTF-8 as a whole, and cut at character borders.
-fn build_strings<O: OffsetSizeTrait + crate::encoding::Offset>(
+fn build_strings<O: OffsetSizeTrait>(
     values: VariableValues<O>,
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     if !values.data.is_ascii() {
         let text = match std::str::from_utf8(&values.data) {
             Ok(text) => text,
-            Err(e) => corrupt!("a string column holds bytes that are not UTF-8, at byte {} of a batch", e.valid_up_to()),
+            Err(e) => corrupt!(
+                "a string column holds bytes that are not UTF-8, at byte {} of a batch",
+                e.valid_up_to()
+            ),
         };
-        if let Some(cut) = values.offsets.iter().find(|o| !text.is_char_boundary(o.to_usize())) {
-            corrupt!("a string ends within a character, at byte {} of a batch", cut.to_usize());
+        if let Some(cut) = values.offsets.iter().find(|o| !text.is_char_boundary(o.as_usize())) {
+            corrupt!("a string ends within a character, at byte {} of a batch", cut.as_usize());
         }
     }
     build_bytes::<GenericStringType<O>, O>(values, nulls)
@@ -125,17 +137,18 @@ fn build_strings<O: OffsetSizeTrait + crate::encoding::Offset>(
 fn build_bytes<T, O>(values: VariableValues<O>, nulls: Option<NullBuffer>) -> Result<ArrayRef>
 where
     T: ByteArrayType<Offset = O>,
-    O: OffsetSizeTrait + crate::encoding::Offset,
+    O: OffsetSizeTrait,
 {
     let VariableValues { offsets, data, .. } = values;
     debug_assert!(offsets.is_sorted());
-    debug_assert_eq!(offsets.last().map(|o| o.to_usize()), Some(data.len()));
+    debug_assert_eq!(offsets.last().map(|o| o.as_usize()), Some(data.len()));
     let offsets = ScalarBuffer::from(offsets);
     let data = Buffer::from_vec(data);
     // SAFETY: decoders append offsets that do not fall and end at the bytes' end; strings were checked
     // by `build_strings` to be UTF-8 and to be cut at character borders; nulls are as long as the values
     // by the check of `build_item`.
-    let array = unsafe { GenericByteArray::<T>::new_unchecked(OffsetBuffer::new_unchecked(offsets), data, nulls) };
+    let array =
+        unsafe { GenericByteArray::<T>::new_unchecked(OffsetBuffer::new_unchecked(offsets), data, nulls) };
     Ok(Arc::new(array))
 }
 

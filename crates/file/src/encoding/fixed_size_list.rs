@@ -43,6 +43,11 @@ enum Items {
 }
 
 impl ListCodec {
+    /// Whether rows are nothing but their items, in the bytes that Arrow has.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.items, Items::Bytes(_)) && self.layers.iter().all(|l| !l.has_validity)
+    }
+
     /// `per_value` admits what only that form may hold, and refuses what it cannot.
     pub(super) fn new(encoding: &Encoding, shape: &ValueType, per_value: bool) -> Result<Self> {
         let mut layers = Vec::new();

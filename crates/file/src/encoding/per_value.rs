@@ -207,6 +207,23 @@ impl ValueReader {
         self.codec.decode_strided(rows, stride, at, count, out)
     }
 
+    /// Appends `count` values of fixed width that are all of `data`, sharing its memory where they are
+    /// stored as Arrow has them and are the first.
+    pub(crate) fn decode_shared(&self, data: &bytes::Bytes, count: usize, out: &mut Values) -> Result<()> {
+        let plain = match &self.codec {
+            ValueCodec::Flat(_) => true,
+            ValueCodec::List(codec) => codec.is_plain(),
+            _ => false,
+        };
+        if plain
+            && self.fixed_bytes().and_then(|b| b.checked_mul(count)) == Some(data.len())
+            && out.extend_shared(data, count)
+        {
+            return Ok(());
+        }
+        self.decode_strided(data, self.fixed_bytes().unwrap_or(0), 0, count, out)
+    }
+
     /// Appends values of varying width, value i in `data[values[i]]`; says how many went in before a byte
     /// limit was met. An empty range is a null or an empty value.
     pub(crate) fn decode_variable(

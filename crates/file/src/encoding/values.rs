@@ -470,6 +470,23 @@ impl Values {
         Ok(count)
     }
 
+    /// Appends `count` values that are all of `data`, sharing its memory if they are the first; says false,
+    /// with nothing done, where the shape does not allow it.
+    pub(crate) fn extend_shared(&mut self, data: &bytes::Bytes, count: usize) -> bool {
+        match self {
+            Self::Fixed(v) if data.len() == count * v.width => {
+                v.extend_shared(data);
+                true
+            }
+            Self::List(v) if v.item_validity.is_none() => {
+                let done = v.items.extend_shared(data, count * v.dimension);
+                v.len += if done { count } else { 0 };
+                done
+            }
+            _ => false,
+        }
+    }
+
     /// Appends the values of `other` at `indices`; all must be below its length. Says how many went
     /// in before a byte limit was met.
     pub(crate) fn gather(&mut self, other: &Self, indices: &[u32]) -> Result<usize> {

@@ -92,6 +92,17 @@ impl Encoding {
         wire::CompressiveEncoding { compression: Some(compression) }
     }
 
+    /// Whether stored bytes are fewer than those of the values, as a rule.
+    pub(crate) fn compresses(&self) -> bool {
+        !matches!(
+            self,
+            Self::Flat { .. }
+                | Self::Variable { .. }
+                | Self::FixedSizeList { .. }
+                | Self::PackedStruct { .. }
+        )
+    }
+
     /// One line for people: `flat(32)`, `fsst(variable(32))`, `lz4(flat(64))`.
     pub(crate) fn describe(&self) -> String {
         match self {

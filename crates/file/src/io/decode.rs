@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn a_join_takes_as_many_rounds_as_its_deepest_child() {
         let file: Vec<u8> = vec![3, 4, 0, 5, 6, 7, 8, 9, 0, 1];
-        let mut decoder = join(vec![Chase { at: 0, hops: 2 }, Chase { at: 1, hops: 3 }, Chase { at: 9, hops: 0 }]);
+        let mut decoder =
+            join(vec![Chase { at: 0, hops: 2 }, Chase { at: 1, hops: 3 }, Chase { at: 9, hops: 0 }]);
         let mut segments = Segments::new();
         let mut rounds = 0;
         let out = loop {

@@ -326,7 +326,9 @@ pub(crate) fn drive_with<D: Decode>(
             Step::Need(need) => need,
         };
         if need.iter().all(|range| segments.slice(range).is_some()) {
-            return Err(source.named(Error::invalid("internal: a decoder asked again for bytes it was given")));
+            return Err(
+                source.named(Error::invalid("internal: a decoder asked again for bytes it was given"))
+            );
         }
         source.fetch(&need, segments)?;
     }

@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use crate::container::PageChecks;
-use crate::io::Segments;
+use crate::container::{PageChecks, UNIT_BYTES};
+use crate::io::{Decode, Segments, Step};
 use crate::{Error, Result};
 
 /// Positions of a page's buffers, and what is known of their checksums.
@@ -35,6 +35,10 @@ impl PageBuffers {
         &self.ranges
     }
 
+    pub(crate) fn has_checksums(&self) -> bool {
+        self.checksums.is_some()
+    }
+
     /// Bytes of buffer `index`; an error that the page has no such buffer.
     pub(crate) fn len(&self, index: usize) -> Result<u64> {
         self.range(index).map(|r| r.end - r.start)
@@ -42,7 +46,10 @@ impl PageBuffers {
 
     fn range(&self, index: usize) -> Result<&Range<u64>> {
         self.ranges.get(index).ok_or_else(|| {
-            Error::corrupt(format!("a page has {} buffers where its layout needs buffer {index}", self.ranges.len()))
+            Error::corrupt(format!(
+                "a page has {} buffers where its layout needs buffer {index}",
+                self.ranges.len()
+            ))
         })
     }
 
@@ -52,11 +59,11 @@ impl PageBuffers {
         if self.checks.get().is_some() {
             return Ok(());
         }
-        match segments.slice(range) {
+        match segments.bytes(range) {
             Some(crcs) => {
                 let sizes: Vec<u64> = self.ranges.iter().map(|r| r.end - r.start).collect();
                 // A lost race stored the same checks.
-                let _ = self.checks.set(PageChecks::new(crcs, &sizes)?);
+                let _ = self.checks.set(PageChecks::new(crcs, sizes)?);
             }
             None => needs.push(range.clone()),
         }
@@ -84,7 +91,10 @@ impl PageBuffers {
         }
         Ok(match self.checks.get() {
             Some(checks) => checks.widen(index, part),
-            None => PageChecks::widen_all(part, self.len(index)?),
+            None => {
+                let end = part.end.div_ceil(UNIT_BYTES).saturating_mul(UNIT_BYTES);
+                part.start / UNIT_BYTES * UNIT_BYTES..end.min(self.len(index)?).max(part.end)
+            }
         })
     }
 
@@ -105,7 +115,12 @@ impl PageBuffers {
 
     /// Bytes `part` of buffer `index`, verified. They must have been wanted and fetched.
     #[inline]
-    pub(crate) fn slice<'s>(&self, segments: &'s Segments, index: usize, part: Range<u64>) -> Result<&'s [u8]> {
+    pub(crate) fn slice<'s>(
+        &self,
+        segments: &'s Segments,
+        index: usize,
+        part: Range<u64>,
+    ) -> Result<&'s [u8]> {
         if part.start >= part.end {
             return Ok(&[]);
         }
@@ -131,9 +146,46 @@ impl PageBuffers {
         segments.bytes(&range).ok_or_else(|| not_fetched(&range))
     }
 
+    /// A decoder of every checksum fault of the page.
+    pub(crate) fn read_faults(&self) -> ReadFaults<'_> {
+        ReadFaults { buffers: self }
+    }
+
     /// All of buffer `index`, verified.
     pub(crate) fn whole<'s>(&self, segments: &'s Segments, index: usize) -> Result<&'s [u8]> {
         self.slice(segments, index, 0..self.len(index)?)
+    }
+}
+
+/// Reads a page whole and lists the units whose checksum is wrong.
+#[derive(Debug)]
+pub(crate) struct ReadFaults<'p> {
+    buffers: &'p PageBuffers,
+}
+
+impl Decode for ReadFaults<'_> {
+    type Output = Vec<Error>;
+
+    fn step(&mut self, segments: &Segments) -> Result<Step<Vec<Error>>> {
+        let mut needs = Vec::new();
+        self.buffers.load_checks(segments, &mut needs)?;
+        let ranges = self.buffers.ranges.iter();
+        needs.extend(ranges.filter(|r| r.start < r.end && segments.slice(r).is_none()).cloned());
+        if !needs.is_empty() {
+            return Ok(Step::Need(needs));
+        }
+        let mut faults = Vec::new();
+        if let Some(checks) = self.buffers.checks.get() {
+            for (i, range) in self.buffers.ranges.iter().enumerate() {
+                let bytes = segments.slice(range).ok_or_else(|| not_fetched(range))?;
+                for (unit, bytes) in bytes.chunks(UNIT_BYTES as usize).enumerate() {
+                    let start = unit as u64 * UNIT_BYTES;
+                    let fault = checks.verify(i, start, bytes).err();
+                    faults.extend(fault.map(|e| e.in_buffer(i).at_offset(range.start + start)));
+                }
+            }
+        }
+        Ok(Step::Done(faults))
     }
 }
 

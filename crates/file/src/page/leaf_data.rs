@@ -185,7 +185,8 @@ impl LeafData {
         }
         let (events, values) = match &self.structure {
             Structure::Levels { rep, def } if scheme.has_lists() => {
-                let mut starts = rep.iter().enumerate().filter(|(_, r)| **r == scheme.max_rep()).map(|(i, _)| i);
+                let mut starts =
+                    rep.iter().enumerate().filter(|(_, r)| **r == scheme.max_rep()).map(|(i, _)| i);
                 let events = starts.nth(rows).unwrap_or(rep.len());
                 (events, def[..events].iter().filter(|d| **d <= scheme.max_visible()).count())
             }
@@ -198,7 +199,13 @@ impl LeafData {
 
     /// The rows at `rows` (indices of whole rows, any order, repeats allowed), `scale` slots each,
     /// until `budget` bytes are used up; at least one.
-    pub(crate) fn gather(&self, rows: &[u32], scale: usize, scheme: &LevelScheme, budget: usize) -> Result<Self> {
+    pub(crate) fn gather(
+        &self,
+        rows: &[u32],
+        scale: usize,
+        scheme: &LevelScheme,
+        budget: usize,
+    ) -> Result<Self> {
         let mut out = Self {
             values: Values::new(&self.values.shape(), 0),
             structure: Structure::Flat(Validity::default()),
@@ -211,7 +218,8 @@ impl LeafData {
         match &self.structure {
             Structure::Flat(validity) => {
                 let done = out.values.gather(&self.values, rows)?;
-                let done = out.one_at_least(done, rows.len(), |out| out.values.gather(&self.values, &rows[..1]))?;
+                let done =
+                    out.one_at_least(done, rows.len(), |out| out.values.gather(&self.values, &rows[..1]))?;
                 out.structure = Structure::Flat(validity.gather(&rows[..done]));
                 out.finish_rows(done);
             }
@@ -288,7 +296,8 @@ impl LeafData {
 
     /// Rewrites the last `count` keys, of the current page, to point into the merged dictionary.
     pub(crate) fn remap_keys(&mut self, count: usize) {
-        let (Some(Dictionary { remap: Some(remap), .. }), Values::Fixed(keys)) = (&self.dictionary, &mut self.values)
+        let (Some(Dictionary { remap: Some(remap), .. }), Values::Fixed(keys)) =
+            (&self.dictionary, &mut self.values)
         else {
             return;
         };
@@ -343,7 +352,13 @@ fn entry(values: &Values, i: usize) -> &[u8] {
         Values::Variable(v) => v.value(i),
         Values::LargeVariable(v) => v.value(i),
         Values::Fixed(v) => &v.bytes()[i * v.width..(i + 1) * v.width],
-        Values::Bits(v) => if v.get_bit(i) { b"1" } else { b"0" },
+        Values::Bits(v) => {
+            if v.get_bit(i) {
+                b"1"
+            } else {
+                b"0"
+            }
+        }
         Values::Null(_) | Values::List(_) | Values::Struct { .. } => &[],
     }
 }

@@ -11,18 +11,8 @@
 //! to it through a small table, and what is built from levels never looks at a page again.
 
 use super::Layer;
+use crate::schema::Nesting;
 use crate::{Error, Result};
-
-/// One step of nesting above (or at) a leaf, as the schema has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Nesting {
-    /// The leaf itself, or a struct.
-    Item,
-    /// A list, large list or map.
-    List,
-    /// A fixed-size list of structs: an item layer that multiplies the slots below it.
-    FixedSizeList(usize),
-}
 
 /// The column-wide numbering of levels of one leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +69,9 @@ impl LevelScheme {
         let mut level = 0;
         for (layer, nesting) in layers.iter().zip(&self.nestings) {
             if layer.is_list() != (*nesting == Nesting::List) {
-                return Err(Error::corrupt(format!("layer {layer:?} of a page where the schema has {nesting:?}")));
+                return Err(Error::corrupt(format!(
+                    "layer {layer:?} of a page where the schema has {nesting:?}"
+                )));
             }
             let (null, empty) = (level + 1, level + 2);
             match layer {

@@ -20,7 +20,7 @@ mod wire;
 
 pub(crate) use buffers::PageBuffers;
 pub(crate) use leaf_data::{Dictionary, LeafData, Structure, Validity};
-pub(crate) use levels::{LevelScheme, Nesting};
+pub(crate) use levels::LevelScheme;
 pub(crate) use mini_block::LeafShape;
 pub(crate) use reader::{Page, PageRead};
 pub(crate) use scratch::PageScratch;

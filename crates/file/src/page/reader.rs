@@ -156,9 +156,12 @@ impl<'p> PageRead<'p> {
             return Err(crate::Error::invalid("a page was decoded before its index was fetched"));
         };
         match (index, &page.layout) {
-            (PageIndex::MiniBlock(index), Layout::MiniBlock(layout)) => {
-                mini_block::decode(&MiniBlockPage { layout, index, buffers, segments, limits }, &self.rows, out, scratch)
-            }
+            (PageIndex::MiniBlock(index), Layout::MiniBlock(layout)) => mini_block::decode(
+                &MiniBlockPage { layout, index, buffers, segments, limits },
+                &self.rows,
+                out,
+                scratch,
+            ),
             (PageIndex::FullZip(index), Layout::FullZip(layout)) => {
                 full_zip::decode(&FullZipPage { layout, index, buffers, segments }, &self.rows, out, scratch)
             }

@@ -38,7 +38,11 @@ fn parse_layers(layers: &[i32], limits: &Limits) -> Result<Vec<Layer>> {
         corrupt!("a page without layers");
     }
     if layers.len() > limits.nesting {
-        return Err(Error::limit(format!("{} layers of nesting, at most {} allowed", layers.len(), limits.nesting)));
+        return Err(Error::limit(format!(
+            "{} layers of nesting, at most {} allowed",
+            layers.len(),
+            limits.nesting
+        )));
     }
     layers.iter().map(|l| Layer::parse(*l)).collect()
 }
@@ -73,7 +77,9 @@ impl Layout {
                     0 => false,
                     1 => true,
                     depth => {
-                        return Err(Error::unsupported(format!("a repetition index of depth {depth}; known is 1")));
+                        return Err(Error::unsupported(format!(
+                            "a repetition index of depth {depth}; known is 1"
+                        )));
                     }
                 },
                 num_items: m.num_items,

@@ -86,7 +86,11 @@ impl<'a> Fields<'a> {
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let Some(array) = self.message[self.at..].first_chunk::<N>() else {
-            corrupt!("protobuf message of {} bytes ends inside a number at byte {}", self.message.len(), self.at)
+            corrupt!(
+                "protobuf message of {} bytes ends inside a number at byte {}",
+                self.message.len(),
+                self.at
+            )
         };
         self.at += N;
         Ok(*array)
@@ -97,7 +101,10 @@ impl<'a> Fields<'a> {
         let mut value = 0u64;
         for shift in (0..70).step_by(7) {
             let Some(&byte) = self.message.get(self.at) else {
-                corrupt!("protobuf message of {} bytes ends inside a number at byte {start}", self.message.len())
+                corrupt!(
+                    "protobuf message of {} bytes ends inside a number at byte {start}",
+                    self.message.len()
+                )
             };
             self.at += 1;
             if shift == 63 && byte > 1 {
@@ -119,8 +126,8 @@ mod tests {
     #[test]
     fn fields_of_every_wire_type_are_found_in_order() {
         let message = [
-            0x08, 0x96, 0x01, 0x12, 0x02, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0, 0x28, 0xff,
-            0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
+            0x08, 0x96, 0x01, 0x12, 0x02, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0, 0x28,
+            0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
         ];
         let mut fields = Fields::new(&message);
         assert_eq!(fields.next().unwrap(), Some((1, Payload::Varint(150))));

@@ -52,7 +52,8 @@ impl Projected {
         for field in self.schema.fields() {
             let before = leaves.len();
             let path = paths.as_slice().first().map_or("", |c| c.leaf.path.as_str());
-            let array = crate::array::assemble(field, &mut leaves).map_err(|e| self.in_file(e.in_column(path)))?;
+            let array =
+                crate::array::assemble(field, &mut leaves).map_err(|e| self.in_file(e.in_column(path)))?;
             for _ in leaves.len()..before {
                 paths.next();
             }

@@ -90,9 +90,11 @@ impl Scan {
         if self.rows.end - self.rows.start >= self.batch_rows.min(1024) as u64 {
             self.file.source().prefer_mapping();
         }
-        let plan = Plan { rows: self.rows, batch_rows: self.batch_rows as u64, batch_bytes: self.batch_bytes };
+        let plan =
+            Plan { rows: self.rows, batch_rows: self.batch_rows as u64, batch_bytes: self.batch_bytes };
         let small = plan.rows.end - plan.rows.start <= plan.task_rows(&projected, plan.rows.start);
-        let workers = (self.threads > 1 && !small).then(|| Workers::start(projected.clone(), plan.clone(), self.threads));
+        let workers = (self.threads > 1 && !small)
+            .then(|| Workers::start(projected.clone(), plan.clone(), self.threads));
         Ok(Batches { projected, plan, workers, rest: 0..0, failed: false })
     }
 }

@@ -8,11 +8,12 @@
 //! A byte budget bounds every batch: tasks are sized by what the pages' descriptions promise, and where
 //! that was too little, a task ends early and the rest of its rows is read next.
 
-mod batches;
 mod batch;
+mod batches;
 mod parallel;
 mod take;
 
+pub(crate) use batch::Projected;
 pub use batches::{Batches, Scan};
 pub use take::{Take, TakeBatches};
 

@@ -84,8 +84,14 @@ impl Shared {
 
 impl Workers {
     pub(super) fn start(projected: Arc<Projected>, plan: Plan, threads: usize) -> Self {
-        let state = State { plan, next: 0, wanted: 0, results: HashMap::new(), exhausted: false, stopped: false };
-        let shared = Arc::new(Shared { projected, state: Mutex::new(state), changed: Condvar::new(), window: threads + 1 });
+        let state =
+            State { plan, next: 0, wanted: 0, results: HashMap::new(), exhausted: false, stopped: false };
+        let shared = Arc::new(Shared {
+            projected,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            window: threads + 1,
+        });
         let threads = (0..threads)
             .filter_map(|i| {
                 let shared = shared.clone();

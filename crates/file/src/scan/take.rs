@@ -88,7 +88,8 @@ impl TakeBatches {
     fn advance(&mut self) -> Result<RecordBatch> {
         let left = &self.rows[self.done..];
         let mut count = left.len().min(MAX_ROWS);
-        count = count.min(usize::try_from(self.projected.rows_for(left[0], self.batch_bytes)).unwrap_or(MAX_ROWS));
+        count = count
+            .min(usize::try_from(self.projected.rows_for(left[0], self.batch_bytes)).unwrap_or(MAX_ROWS));
         loop {
             let asked = &left[..count];
             if self.projected.columns.is_empty() {

@@ -289,9 +289,7 @@ fn number_ids(field: &mut Field, pinned: &HashSet<i32>, next: &mut i32) -> Resul
 pub(super) fn with_children(data_type: &DataType, children: &[Field]) -> DataType {
     let first = || children[0].arrow.clone();
     match data_type {
-        DataType::Struct(_) => {
-            DataType::Struct(children.iter().map(|f| f.arrow.clone()).collect::<Fields>())
-        }
+        DataType::Struct(_) => DataType::Struct(children.iter().map(|f| f.arrow.clone()).collect::<Fields>()),
         DataType::List(_) if !children.is_empty() => DataType::List(first()),
         DataType::LargeList(_) if !children.is_empty() => DataType::LargeList(first()),
         DataType::Map(_, sorted) if !children.is_empty() => DataType::Map(first(), *sorted),

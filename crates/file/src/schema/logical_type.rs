@@ -47,7 +47,9 @@ pub(super) fn parse(text: &str, children: &[FieldRef], depth: usize) -> Result<D
                 let (item, dimension) = rest.rsplit_once(':').ok_or_else(|| unknown(text))?;
                 let dimension: i32 = number(text, dimension)?;
                 if dimension <= 0 {
-                    return Err(Error::unsupported(format!("{text:?}: a fixed-size list of {dimension} items")));
+                    return Err(Error::unsupported(format!(
+                        "{text:?}: a fixed-size list of {dimension} items"
+                    )));
                 }
                 let item = match item {
                     "struct" => child()?,
@@ -152,7 +154,8 @@ fn unknown(text: &str) -> Error {
 }
 
 fn number<T: std::str::FromStr>(text: &str, part: &str) -> Result<T> {
-    part.parse().map_err(|_| Error::corrupt(format!("logical type {text:?}: {part:?} is not a number in range")))
+    part.parse()
+        .map_err(|_| Error::corrupt(format!("logical type {text:?}: {part:?} is not a number in range")))
 }
 
 fn parse_unit(text: &str, unit: &str) -> Result<TimeUnit> {
@@ -196,9 +199,7 @@ pub(super) fn stored_type(data_type: &DataType) -> DataType {
             }
             DataType::FixedSizeList(Arc::new(stored), *dimension)
         }
-        DataType::Dictionary(key, value) => {
-            DataType::Dictionary(key.clone(), Box::new(stored_type(value)))
-        }
+        DataType::Dictionary(key, value) => DataType::Dictionary(key.clone(), Box::new(stored_type(value))),
         other => other.clone(),
     }
 }
@@ -391,9 +392,23 @@ mod tests {
     #[test]
     fn strings_that_name_no_type_are_errors() {
         for text in [
-            "", "int33", "int32:", "int32:4", "decimal:128:0:0", "decimal:128:39:0", "decimal:64:3:1",
-            "decimal:128:5", "timestamp:us", "timestamp:x:-", "fixed_size_binary:-1", "fixed_size_list:int32",
-            "fixed_size_list:int32:0", "dict:string:float:false", "dict:string:int8", "time32:us", "date32:s",
+            "",
+            "int33",
+            "int32:",
+            "int32:4",
+            "decimal:128:0:0",
+            "decimal:128:39:0",
+            "decimal:64:3:1",
+            "decimal:128:5",
+            "timestamp:us",
+            "timestamp:x:-",
+            "fixed_size_binary:-1",
+            "fixed_size_list:int32",
+            "fixed_size_list:int32:0",
+            "dict:string:float:false",
+            "dict:string:int8",
+            "time32:us",
+            "date32:s",
         ] {
             if text == "int32:" {
                 continue;

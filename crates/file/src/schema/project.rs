@@ -185,9 +185,8 @@ fn parse_path(path: &str) -> Result<Vec<Part>> {
 
 /// The child that a part names, and its position.
 fn pick<'a>(fields: &'a [Field], part: &Part) -> (Option<&'a Field>, Vec<usize>) {
-    let exact = |name: &str, nth: usize| {
-        fields.iter().enumerate().filter(|(_, f)| f.name() == name).nth(nth - 1)
-    };
+    let exact =
+        |name: &str, nth: usize| fields.iter().enumerate().filter(|(_, f)| f.name() == name).nth(nth - 1);
     let found = part.raw.as_deref().and_then(|raw| exact(raw, 1)).or_else(|| exact(&part.name, part.nth));
     match found {
         Some((at, field)) => (Some(field), vec![at]),
@@ -215,8 +214,11 @@ fn no_such_column(path: &str, at: &str, part: &Part, inside: Option<&Field>, top
         }
     };
     let wanted = part.to_string();
-    let mut close: Vec<(usize, &String)> =
-        names.iter().map(|name| (distance(&wanted, name), name)).filter(|(d, _)| *d <= 1 + wanted.len() / 3).collect();
+    let mut close: Vec<(usize, &String)> = names
+        .iter()
+        .map(|name| (distance(&wanted, name), name))
+        .filter(|(d, _)| *d <= 1 + wanted.len() / 3)
+        .collect();
     close.sort();
     let list = |names: &mut dyn Iterator<Item = &String>| {
         names.take(5).map(|n| join_path(at, n)).collect::<Vec<_>>().join(", ")
@@ -275,7 +277,11 @@ fn prune(field: &Field, selection: &Selection) -> Field {
         .enumerate()
         .filter_map(|(at, child)| {
             let selection = wanted.get(&at)?;
-            Some(if is_map_entries(field) { prune_entries(child, selection) } else { prune(child, selection) })
+            Some(if is_map_entries(field) {
+                prune_entries(child, selection)
+            } else {
+                prune(child, selection)
+            })
         })
         .collect();
     with_pruned(field, children)

@@ -23,7 +23,9 @@ pub(super) fn check(schema: &Schema, version: FormatVersion) -> Result<()> {
     match version {
         FormatVersion::V2_1 | FormatVersion::V2_2 => {}
         FormatVersion::V2_0 | FormatVersion::V2_3 => {
-            return Err(Error::unsupported(format!("writing format version {version}; written are 2.1 and 2.2")));
+            return Err(Error::unsupported(format!(
+                "writing format version {version}; written are 2.1 and 2.2"
+            )));
         }
     }
     let mut names = HashSet::new();
@@ -31,7 +33,9 @@ pub(super) fn check(schema: &Schema, version: FormatVersion) -> Result<()> {
         let name = field.name();
         // Other readers of the format refuse such files when they open them.
         if name.contains('.') {
-            return Err(Error::unsupported("a top-level name with a dot in it; rename the column").in_column(name));
+            return Err(
+                Error::unsupported("a top-level name with a dot in it; rename the column").in_column(name)
+            );
         }
         if !names.insert(name) {
             return Err(Error::unsupported("two top-level columns of one name; rename one").in_column(name));
@@ -123,7 +127,8 @@ fn check_packed(field: &Field, children: &arrow_schema::Fields, version: FormatV
             ValueType::Fixed(_) => true,
             ValueType::Variable { .. } => version >= FormatVersion::V2_2,
             ValueType::List { items, .. } => {
-                version >= FormatVersion::V2_2 && matches!(**items, ValueType::Fixed(_) | ValueType::List { .. })
+                version >= FormatVersion::V2_2
+                    && matches!(**items, ValueType::Fixed(_) | ValueType::List { .. })
             }
             ValueType::Null | ValueType::Bits | ValueType::Struct(_) => false,
         };

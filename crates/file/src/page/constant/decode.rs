@@ -143,7 +143,9 @@ fn buffer_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
         let size = word(i + 1)?;
         *part = match bytes.get(at..at.saturating_add(size)) {
             Some(part) => part,
-            None => corrupt!("buffer {i} of a constant value has {size} bytes, {} are left", bytes.len() - at),
+            None => {
+                corrupt!("buffer {i} of a constant value has {size} bytes, {} are left", bytes.len() - at)
+            }
         };
         at += size;
     }
@@ -348,7 +350,12 @@ fn append_rows(page: &ConstantPage<'_>, levels: &[u16], out: &mut LeafData) -> R
 /// Decodes all levels of the page and finds its row starts.
 fn load_levels(page: &ConstantPage<'_>, rep: usize, def: usize, scratch: &mut PageScratch) -> Result<()> {
     let index = page.index;
-    let read = |buffer: usize, encoding: &Option<Encoding>, count: u64, max: u16, out: &mut Vec<u16>| -> Result<()> {
+    let read = |buffer: usize,
+                encoding: &Option<Encoding>,
+                count: u64,
+                max: u16,
+                out: &mut Vec<u16>|
+     -> Result<()> {
         out.clear();
         let data = page.buffers.whole(page.segments, buffer)?;
         let count = match encoding {
@@ -362,8 +369,14 @@ fn load_levels(page: &ConstantPage<'_>, rep: usize, def: usize, scratch: &mut Pa
                 page.limits.buffer_bytes
             )));
         }
-        decode_levels(encoding.as_ref().unwrap_or(&Encoding::Flat { bits: 16 }), data, count, out, page.limits)
-            .map_err(|e| e.in_buffer(buffer))?;
+        decode_levels(
+            encoding.as_ref().unwrap_or(&Encoding::Flat { bits: 16 }),
+            data,
+            count,
+            out,
+            page.limits,
+        )
+        .map_err(|e| e.in_buffer(buffer))?;
         check(out, max).map_err(|e| e.in_buffer(buffer))
     };
     read(rep, &page.layout.rep, page.layout.num_rep_values, index.max_rep, &mut scratch.rep)?;

@@ -166,7 +166,12 @@ impl FullZipIndex {
         Ok(())
     }
 
-    fn offsets<'s>(&self, buffers: &PageBuffers, segments: &'s Segments, rows: &Range<u64>) -> Result<Offsets<'s>> {
+    fn offsets<'s>(
+        &self,
+        buffers: &PageBuffers,
+        segments: &'s Segments,
+        rows: &Range<u64>,
+    ) -> Result<Offsets<'s>> {
         let width = self.offset_bytes.unwrap_or(1);
         let bytes = buffers.slice(segments, ROW_OFFSETS, rows.start * width..(rows.end + 1) * width)?;
         Ok(Offsets { bytes, width: width as usize })
@@ -290,7 +295,8 @@ fn decode_varying(
         // Whole rows of about a block.
         let from = offsets.at(row);
         let mut end = row + 1;
-        while end < count && end - row < BLOCK_ROWS && offsets.at(end + 1).saturating_sub(from) <= BLOCK_BYTES {
+        while end < count && end - row < BLOCK_ROWS && offsets.at(end + 1).saturating_sub(from) <= BLOCK_BYTES
+        {
             end += 1;
         }
         let to = offsets.at(end);
@@ -342,7 +348,11 @@ fn decode_rows(
         while at < end || scratch.def.len() == first {
             let (rep, def) = levels(page.layout, take(data, &mut at, index.control_bytes, end)?);
             if rep > index.max_rep || def > index.max_def {
-                corrupt!("levels {rep}, {def} on a page whose highest are {}, {}", index.max_rep, index.max_def);
+                corrupt!(
+                    "levels {rep}, {def} on a page whose highest are {}, {}",
+                    index.max_rep,
+                    index.max_def
+                );
             }
             if index.has_lists && (rep == index.max_rep) != (scratch.def.len() == first) {
                 corrupt!("a row of a full-zip page does not begin where its offset says");

@@ -90,11 +90,7 @@ impl<'a> ChunkCursor<'a> {
                 self.at += len;
                 Ok(part)
             }
-            None => corrupt!(
-                "{what} of {len} bytes at byte {} of a chunk of {}",
-                self.at,
-                self.bytes.len()
-            ),
+            None => corrupt!("{what} of {len} bytes at byte {} of a chunk of {}", self.at, self.bytes.len()),
         }
     }
 
@@ -312,8 +308,8 @@ fn decode_plain(
             }
             current = rows.next();
         }
-        let complete =
-            decode_plain_chunk(page, chunk, num_values, &parts, out, scratch).map_err(|e| page.place(e, chunk))?;
+        let complete = decode_plain_chunk(page, chunk, num_values, &parts, out, scratch)
+            .map_err(|e| page.place(e, chunk))?;
         if !complete || (current.is_some() && out.is_full()) {
             return Ok(false);
         }
@@ -387,7 +383,8 @@ fn append_plain_levels(
         corrupt!("a chunk of {num_values} values without lists has {} levels", chunk.num_levels);
     }
     let mut left = count;
-    if as_points && count * 8 < num_values {
+    let addressable = !matches!(encoding, Encoding::General { .. });
+    if addressable && as_points && count * 8 < num_values {
         for point in parts.iter().cloned().flatten().take(count) {
             let level = level_at(encoding, chunk.def, num_values, point as usize, page.limits)?;
             let Some(translated) = index.translation.get(usize::from(level)) else {
@@ -407,7 +404,9 @@ fn append_plain_levels(
         let levels = &scratch.def[part];
         match &mut out.structure {
             Structure::Flat(validity) => append_validity(levels, validity),
-            Structure::Levels { def, .. } => def.extend(levels.iter().map(|l| index.translation[usize::from(*l)])),
+            Structure::Levels { def, .. } => {
+                def.extend(levels.iter().map(|l| index.translation[usize::from(*l)]))
+            }
         }
     }
     Ok(())
@@ -453,8 +452,9 @@ fn decode_lists(
             }
             // More ranges in this chunk: decoding it whole once may pay.
             let shared = number == last && rows.get(i + 1).is_some_and(|r| r.start < rows_index.end(number));
-            let complete = append_chunk_rows(page, rows_index, number, &chunk, range, &mut done, shared, out, scratch)
-                .map_err(|e| page.place(e, number))?;
+            let complete =
+                append_chunk_rows(page, rows_index, number, &chunk, range, &mut done, shared, out, scratch)
+                    .map_err(|e| page.place(e, number))?;
             if !complete {
                 return Ok(false);
             }
@@ -505,7 +505,9 @@ fn load_levels(
     let ended = rows.end(number) - before;
     let expected = ended + u64::from(rows.goes_on(number));
     let found = scratch.starts.len() as u64 + u64::from(rows.has_preamble(number));
-    if found != expected || (!rows.has_preamble(number) && num_levels > 0 && scratch.starts.first() != Some(&0)) {
+    if found != expected
+        || (!rows.has_preamble(number) && num_levels > 0 && scratch.starts.first() != Some(&0))
+    {
         corrupt!("a chunk with parts of {found} rows where the repetition index says {expected}");
     }
     Ok(())
@@ -534,7 +536,8 @@ fn append_chunk_rows(
         }
     };
     let e0 = event_of(range.start, &scratch.starts);
-    let e1 = if range.end > rows.end(number) { chunk.num_levels } else { event_of(range.end, &scratch.starts) };
+    let e1 =
+        if range.end > rows.end(number) { chunk.num_levels } else { event_of(range.end, &scratch.starts) };
     let (v0, v1) = (scratch.visible[e0] as usize, scratch.visible[e1] as usize);
     let num_values = index.num_values(number);
     let buffers = chunk.buffers.as_slice();

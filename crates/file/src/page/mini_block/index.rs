@@ -156,7 +156,10 @@ impl MiniBlockIndex {
             Some(dictionary) => {
                 let width = index_bytes(&layout.values)?;
                 if leaf.keys.is_some_and(|keys| keys != width) {
-                    corrupt!("dictionary indices of {width} bytes where the column's keys have {:?}", leaf.keys);
+                    corrupt!(
+                        "dictionary indices of {width} bytes where the column's keys have {:?}",
+                        leaf.keys
+                    );
                 }
                 let data = buffers.whole(segments, DICTIONARY)?;
                 let num_items = usize::try_from(dictionary.num_items).unwrap_or(usize::MAX);
@@ -289,7 +292,11 @@ fn index_bytes(encoding: &Encoding) -> Result<usize> {
     }
 }
 
-fn read_chunk_table(table: &[u8], layout: &MiniBlockLayout, data_bytes: u64) -> Result<(Vec<u32>, ValueStarts)> {
+fn read_chunk_table(
+    table: &[u8],
+    layout: &MiniBlockLayout,
+    data_bytes: u64,
+) -> Result<(Vec<u32>, ValueStarts)> {
     let width = if layout.large_chunks { 4 } else { 2 };
     if table.is_empty() || !table.len().is_multiple_of(width) {
         corrupt!("a chunk table of {} bytes, a multiple of {width} expected", table.len());
@@ -350,7 +357,11 @@ fn read_chunk_table(table: &[u8], layout: &MiniBlockLayout, data_bytes: u64) -> 
 fn read_repetition_index(index: &[u8], num_chunks: usize, num_rows: u64) -> Result<RowIndex> {
     let (words, rest) = index.as_chunks::<8>();
     if !rest.is_empty() || words.len() != num_chunks * 2 {
-        corrupt!("a repetition index of {} bytes for {num_chunks} chunks, {} expected", index.len(), num_chunks * 16);
+        corrupt!(
+            "a repetition index of {} bytes for {num_chunks} chunks, {} expected",
+            index.len(),
+            num_chunks * 16
+        );
     }
     let mut ends = Vec::with_capacity(num_chunks);
     let mut goes_on = Vec::with_capacity(num_chunks);
