@@ -9,6 +9,8 @@
 #![allow(missing_docs, reason = "tests")]
 
 pub mod compare;
+pub mod engine;
 pub mod generate;
 pub mod rng;
 pub mod shared;
+pub mod work;
