@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, GenericListArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, StructArray, UInt64Array, cast::AsArray};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
+use pennon_file::io::MappingPolicy;
 use pennon_file::{File, FileWriter, OpenOptions, Result, WriteOptions};
 
 use super::generate::PACKED;
@@ -182,4 +183,25 @@ fn pruned_list<O: OffsetSizeTrait>(item: &FieldRef, array: &ArrayRef, rest: &[St
     let new = GenericListArray::<O>::new(item, a.offsets().clone(), values, a.nulls().cloned());
     let data_type = new.data_type().clone();
     (Arc::new(new), data_type)
+}
+
+// ---- options
+
+/// Pages and chunks so small that borders fall everywhere.
+pub fn force_small(options: &mut WriteOptions, chunk_bytes: usize, page_bytes: usize) {
+    options.max_chunk_bytes = chunk_bytes;
+    options.max_page_bytes = page_bytes as u64;
+}
+
+/// Reads exactly what is asked for: no mapping, nothing read to join two ranges.
+pub fn reading_exactly() -> OpenOptions {
+    reading(0)
+}
+
+/// No mapping; ranges closer than `gap` are read together.
+pub fn reading(gap: u64) -> OpenOptions {
+    let mut options = OpenOptions::default();
+    options.mapping = MappingPolicy::Never;
+    options.coalesce_gap = Some(gap);
+    options
 }

@@ -9,8 +9,10 @@
 #![allow(missing_docs, reason = "tests")]
 
 pub mod compare;
+pub mod counted;
 pub mod engine;
 pub mod generate;
+pub mod memory;
 pub mod rng;
 pub mod shared;
 pub mod work;
