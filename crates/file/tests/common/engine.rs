@@ -7,9 +7,10 @@ use arrow_array::{Array, ArrayRef, FixedSizeListArray, GenericListArray, OffsetS
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use pennon_file::io::MappingPolicy;
-use pennon_file::{File, FileWriter, OpenOptions, Result, WriteOptions};
+use pennon_file::{File, FileWriter, FormatVersion, OpenOptions, Result, WriteOptions};
 
 use super::generate::PACKED;
+use super::rng::Rng;
 
 /// Writes `batches` into memory.
 pub fn write(schema: &SchemaRef, batches: &[RecordBatch], options: WriteOptions) -> Result<Bytes> {
@@ -38,7 +39,7 @@ pub struct Part<'a> {
 pub fn scan(file: &File, part: &Part<'_>) -> Result<Vec<RecordBatch>> {
     let mut scan = file.scan();
     if let Some(columns) = part.columns {
-        scan = scan.columns(columns)?;
+        scan = scan.columns(columns);
     }
     if let Some(rows) = &part.rows {
         scan = scan.rows(rows.clone());
@@ -52,8 +53,9 @@ pub fn scan(file: &File, part: &Part<'_>) -> Result<Vec<RecordBatch>> {
     if let Some(n) = part.threads {
         scan = scan.threads(n);
     }
-    let schema = scan.schema();
-    let batches: Vec<RecordBatch> = scan.batches()?.collect::<Result<_>>()?;
+    let batches = scan.batches()?;
+    let schema = batches.schema();
+    let batches: Vec<RecordBatch> = batches.collect::<Result<_>>()?;
     for batch in &batches {
         assert_eq!(batch.schema(), schema, "a batch has another schema than its scan");
         assert!(part.batch_rows.is_none_or(|n| batch.num_rows() <= n), "{} rows in a batch of at most {:?}", batch.num_rows(), part.batch_rows);
@@ -64,10 +66,14 @@ pub fn scan(file: &File, part: &Part<'_>) -> Result<Vec<RecordBatch>> {
 pub fn take(file: &File, rows: &[u64], columns: Option<&[&str]>) -> Result<Vec<RecordBatch>> {
     let mut take = file.take(rows);
     if let Some(columns) = columns {
-        take = take.columns(columns)?;
+        take = take.columns(columns);
     }
-    let schema = take.schema();
-    let batches: Vec<RecordBatch> = take.batches()?.collect::<Result<_>>()?;
+    let batches = take.batches()?;
+    let schema = batches.schema();
+    let batches: Vec<RecordBatch> = batches.collect::<Result<_>>()?;
+    for batch in &batches {
+        assert_eq!(batch.schema(), schema, "a batch has another schema than its take");
+    }
     Ok(at_least_one(batches, &schema))
 }
 
@@ -201,7 +207,22 @@ pub fn reading_exactly() -> OpenOptions {
 /// No mapping; ranges closer than `gap` are read together.
 pub fn reading(gap: u64) -> OpenOptions {
     let mut options = OpenOptions::default();
-    options.mapping = MappingPolicy::Never;
-    options.coalesce_gap = Some(gap);
+    options.source.mapping = MappingPolicy::Never;
+    options.source.coalesce_gap = gap;
+    options
+}
+
+/// Any options that change the file and not its values.
+pub fn random_options(rng: &mut Rng, version: FormatVersion) -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.format_version = version;
+    if rng.chance(1, 6) {
+        options.alignment = 4096;
+    }
+    options.checksums = rng.chance(1, 2);
+    if rng.chance(1, 2) {
+        let (chunk, page) = (*rng.pick(&[64, 200, 1024]), *rng.pick(&[256, 2000, 20_000]));
+        force_small(&mut options, chunk, page);
+    }
     options
 }

@@ -78,6 +78,18 @@ impl Generator {
 
     /// A top-level field.
     pub fn field(&mut self) -> Field {
+        let mut field = self.any_field();
+        if self.rng.chance(1, 6) && !field.metadata().contains_key(PACKED) {
+            // Read from the top-level field of a column, whatever lies below.
+            let mut metadata = field.metadata().clone();
+            let layout = self.rng.pick(&["miniblock", "fullzip", "fullzip"]);
+            metadata.insert("lance-encoding:structural-encoding".to_owned(), (*layout).to_owned());
+            field = field.with_metadata(metadata);
+        }
+        field
+    }
+
+    fn any_field(&mut self) -> Field {
         let name = self.name();
         if self.rng.chance(1, 60) && !self.wanted.official {
             return Field::new(name, DataType::Struct(Fields::empty()), false);
@@ -205,12 +217,14 @@ impl Generator {
             11..13 => Field::new(name, DataType::Boolean, nullable),
             13..24 => {
                 let data_type = self.variable_type();
-                self.decorated(Field::new(name, data_type, nullable))
+                let field = self.decorated(Field::new(name, data_type, nullable));
+                self.with_knobs(field)
             }
             24 => self.extension(name, nullable),
             _ => {
                 let data_type = self.whole_byte_type();
-                self.decorated(Field::new(name, data_type, nullable))
+                let field = self.decorated(Field::new(name, data_type, nullable));
+                self.with_knobs(field)
             }
         }
     }
@@ -276,6 +290,29 @@ impl Generator {
             25 if self.wanted.long_values => DataType::FixedSizeBinary(300),
             _ => DataType::Int32,
         }
+    }
+
+    /// Some leaves ask for an encoding through their metadata.
+    fn with_knobs(&mut self, field: Field) -> Field {
+        if !self.rng.chance(1, 4) {
+            return field;
+        }
+        let mut metadata = field.metadata().clone();
+        let mut knob = |name: &str, value: &str| metadata.insert(format!("lance-encoding:{name}"), value.to_owned());
+        match self.rng.below(8) {
+            0 => knob("compression", "none"),
+            1 => knob("compression", "lz4"),
+            2 => knob("compression", "zstd"),
+            3 => knob("compression", "fsst"),
+            4 => {
+                knob("compression", "zstd");
+                knob("bss", "on")
+            }
+            5 => knob("rle-threshold", "1.0"),
+            6 => knob("dict-divisor", "1"),
+            _ => knob("minichunk-size", "512"),
+        };
+        field.with_metadata(metadata)
     }
 
     // ---- data
