@@ -13,6 +13,7 @@ pub mod counted;
 pub mod engine;
 pub mod generate;
 pub mod memory;
+pub mod official;
 pub mod rng;
 pub mod shared;
 pub mod work;
