@@ -127,3 +127,26 @@ fn golden_values_are_found_and_equal_themselves() {
         assert_eq!(difference(&expected, &expected), None, "{}", golden.name());
     }
 }
+
+#[test]
+fn the_official_library_is_asked_and_its_answers_are_compared() {
+    let Some(python) = common::official::python("harness") else { return };
+    let goldens = common::shared::goldens();
+    let wanted = |g: &&common::shared::Golden| !g.is_blob() && ["2.1", "2.2"].contains(&g.version.as_str());
+    let step = goldens.files.len() / 40 + 1;
+    let mut jobs: Vec<_> = goldens.files.iter().filter(wanted).step_by(step)
+        .map(|g| common::official::Job::new(g.name(), g.file.clone(), common::official::one(&g.read_expected()), 1))
+        .collect();
+    // One file that is not what is expected, to see that it is noticed; one that cannot be read.
+    let wrong = common::official::Job::new("wrong".into(), jobs[0].file.clone(), jobs[0].expected.slice(1, jobs[0].expected.num_rows() - 1), 1);
+    jobs.push(wrong);
+    let unreadable = common::official::Job::new("unreadable".into(), goldens.files[0].expected.clone(), jobs[0].expected.clone(), 1);
+    jobs.push(unreadable);
+    let mut results = common::official::ask(&python, &jobs);
+    assert!(results.pop().is_some_and(|r| r.is_err()));
+    assert!(results.pop().is_some_and(|r| r.is_err_and(|e| e.contains("rows expected"))));
+    for (result, job) in results.iter().zip(&jobs) {
+        assert_eq!(*result, Ok(()), "{}", job.name);
+    }
+    println!("harness: the official library read {} golden files equal", results.len());
+}
