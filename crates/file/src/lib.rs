@@ -6,7 +6,7 @@ mod container;
 mod encoding;
 mod error;
 mod inspect;
-mod io;
+pub mod io;
 mod limits;
 mod page;
 mod proto;
@@ -18,7 +18,7 @@ mod version;
 
 pub use error::{Error, ErrorKind, Place, Result};
 pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInspection};
-pub use io::{MappingPolicy, ReadAt, SourceOptions};
+
 pub use limits::Limits;
 pub use read::{File, OpenOptions};
 pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Scan, Take, TakeBatches};

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use arrow_array::builder::{Int32Builder, ListBuilder, StringBuilder, StructBuilder};
 use arrow_array::{
-    Array, ArrayRef, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray, cast::AsArray, types::*,
+    Array, ArrayRef, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray, cast::AsArray,
+    types::*,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
@@ -59,8 +60,10 @@ fn takes(batch: &RecordBatch, file: &File, rows: &[u64]) {
 // ---- case 1
 
 fn leading_empty_lists(variant_b: bool) -> RecordBatch {
-    let fields = Fields::from(vec![Field::new("a", DataType::Int32, true), Field::new("b", DataType::Utf8, true)]);
-    let item = StructBuilder::new(fields, vec![Box::new(Int32Builder::new()), Box::new(StringBuilder::new())]);
+    let fields =
+        Fields::from(vec![Field::new("a", DataType::Int32, true), Field::new("b", DataType::Utf8, true)]);
+    let item =
+        StructBuilder::new(fields, vec![Box::new(Int32Builder::new()), Box::new(StringBuilder::new())]);
     let mut lists = ListBuilder::new(item);
     for row in 0..1075_usize {
         if row >= 1025 {
@@ -112,7 +115,8 @@ fn case_3_chunk(chunk: usize, rows: usize, letters: usize) -> RecordBatch {
     let id = Int64Array::from_iter_values((first..first + rows).map(|i| i as i64));
     let x = "x".repeat(letters);
     let s = StringArray::from_iter_values((first..first + rows).map(|i| format!("{x}{}", i % 100)));
-    let schema = Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new("s", DataType::Utf8, true)]);
+    let schema =
+        Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new("s", DataType::Utf8, true)]);
     RecordBatch::try_new(Arc::new(schema), vec![Arc::new(id), Arc::new(s)]).expect("two columns")
 }
 
@@ -164,7 +168,12 @@ fn case_3_more_than_2_gib_in_one_32_bit_string_column() {
     }
     let peak = memory::peak();
     let mib = |bytes: u64| bytes >> 20;
-    println!("case 3: {} MiB of strings, peak {} MiB after writing, {} MiB after two scans", (rows * letters) >> 20, mib(after_writing), mib(peak));
+    println!(
+        "case 3: {} MiB of strings, peak {} MiB after writing, {} MiB after two scans",
+        (rows * letters) >> 20,
+        mib(after_writing),
+        mib(peak)
+    );
     assert!(peak < 1 << 30, "a scan that drops its batches took {} MiB", mib(peak));
 
     // Every row at once: as many batches as the offsets need.
@@ -177,7 +186,12 @@ fn case_3_more_than_2_gib_in_one_32_bit_string_column() {
     }
     assert_eq!(at, rows as u64);
     let ends = take(&file, &[rows as u64 - 1, 0, rows as u64 - 1], Some(&["id"])).expect("take");
-    assert_eq!(ends.iter().flat_map(|b| b.column(0).as_primitive::<Int64Type>().values().to_vec()).collect::<Vec<_>>(), [rows as i64 - 1, 0, rows as i64 - 1]);
+    assert_eq!(
+        ends.iter()
+            .flat_map(|b| b.column(0).as_primitive::<Int64Type>().values().to_vec())
+            .collect::<Vec<_>>(),
+        [rows as i64 - 1, 0, rows as i64 - 1]
+    );
 
     if !large {
         let counted = Counted::new(std::fs::read(&path).expect("read").into());
@@ -206,19 +220,28 @@ fn case_5_all_null_except_the_last_row() {
     let mut s = StringBuilder::new();
     (1..ROWS).for_each(|_| s.append_value(""));
     s.append_value("z");
-    let fields = Fields::from(vec![Field::new("a", DataType::Int32, true), Field::new("s", DataType::Utf8, true)]);
+    let fields =
+        Fields::from(vec![Field::new("a", DataType::Int32, true), Field::new("s", DataType::Utf8, true)]);
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("utf8", Arc::new(text.finish())),
         ("int64", Arc::new(Int64Array::new(vec![7; ROWS].into(), Some(last_only())))),
         ("list", Arc::new(list.finish())),
-        ("struct", Arc::new(StructArray::new(fields, vec![Arc::new(Int32Array::from(a)), Arc::new(s.finish())], Some(last_only())))),
+        (
+            "struct",
+            Arc::new(StructArray::new(
+                fields,
+                vec![Arc::new(Int32Array::from(a)), Arc::new(s.finish())],
+                Some(last_only()),
+            )),
+        ),
     ];
     for version in VERSIONS {
         for (name, array) in &columns {
             let batch = one_column("x", array.clone());
             let (bytes, file) = round_trip(&batch, options(version));
             takes(&batch, &file, &[999_999, 0, 999_998]);
-            let nulls: usize = scan(&file, &Part::default()).expect("scan").iter().map(|b| b.column(0).null_count()).sum();
+            let nulls: usize =
+                scan(&file, &Part::default()).expect("scan").iter().map(|b| b.column(0).null_count()).sum();
             assert_eq!(nulls, 999_999, "{name} {version}");
 
             let counted = Counted::new(bytes.clone());
@@ -256,7 +279,10 @@ fn case_7_take_with_duplicates_and_without_order() {
             let batches = take(&file, &rows, None).expect("take");
             let took = start.elapsed();
             println!("case 7 ({name}) {version}: {} rows in {took:.1?}", rows.len());
-            let found: Vec<i64> = batches.iter().flat_map(|b| b.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
+            let found: Vec<i64> = batches
+                .iter()
+                .flat_map(|b| b.column(0).as_primitive::<Int64Type>().values().to_vec())
+                .collect();
             assert!(found.iter().map(|v| *v as u64).eq(rows.iter().copied()), "({name})");
             assert_eq!(batches[0].schema(), batch.schema());
             let slack = if cfg!(debug_assertions) { 4.0 } else { 1.0 };
@@ -293,10 +319,17 @@ fn case_9_struct(hidden: bool) -> (SchemaRef, ArrayRef) {
             3 => l.append_null(),
             _ => l.append_value([Some(4), Some(5), Some(6)]),
         }
-        if under_null { s.append_value(format!("{HIDDEN}-{row}-{}", "x".repeat(50))) } else { s.append_value(["a", "b"][row % 5]) }
+        if under_null {
+            s.append_value(format!("{HIDDEN}-{row}-{}", "x".repeat(50)))
+        } else {
+            s.append_value(["a", "b"][row % 5])
+        }
     }
     let (l, s): (ArrayRef, ArrayRef) = (Arc::new(l.finish()), Arc::new(s.finish()));
-    let fields = Fields::from(vec![Field::new("l", l.data_type().clone(), true), Field::new("s", DataType::Utf8, true)]);
+    let fields = Fields::from(vec![
+        Field::new("l", l.data_type().clone(), true),
+        Field::new("s", DataType::Utf8, true),
+    ]);
     let nulls = NullBuffer::new(BooleanBuffer::collect_bool(1500, |i| i % 5 < 2));
     let array: ArrayRef = Arc::new(StructArray::new(fields, vec![l, s], Some(nulls)));
     (Arc::new(Schema::new(vec![Field::new("x", array.data_type().clone(), true)])), array)
@@ -317,8 +350,10 @@ fn case_9_data_hidden_under_null_parents_is_not_stored() {
         let (schema, hidden) = case_9_struct(true);
         let (_, clean) = case_9_struct(false);
         for start in [0, 3] {
-            let hidden = RecordBatch::try_new(schema.clone(), vec![hidden.slice(start, 1500 - start)]).expect("struct column");
-            let clean = RecordBatch::try_new(schema.clone(), vec![clean.slice(start, 1500 - start)]).expect("struct column");
+            let hidden = RecordBatch::try_new(schema.clone(), vec![hidden.slice(start, 1500 - start)])
+                .expect("struct column");
+            let clean = RecordBatch::try_new(schema.clone(), vec![clean.slice(start, 1500 - start)])
+                .expect("struct column");
             let (bytes, file) = round_trip(&hidden, options(version));
             let (clean_bytes, _) = round_trip(&clean, options(version));
             assert_eq!(bytes.len(), clean_bytes.len(), "the file grows with hidden data");
@@ -331,7 +366,10 @@ fn case_9_data_hidden_under_null_parents_is_not_stored() {
                 let found = scan(&file, &part);
                 equal(&expected_projection(&hidden, &names), found, &text);
                 let found = scan(&file, &part).expect("scan");
-                assert!(!found.iter().any(|b| shows(b.column(0).as_ref(), HIDDEN.as_bytes())), "{text} shows what is hidden");
+                assert!(
+                    !found.iter().any(|b| shows(b.column(0).as_ref(), HIDDEN.as_bytes())),
+                    "{text} shows what is hidden"
+                );
             }
         }
     }
@@ -341,8 +379,15 @@ fn case_9_data_hidden_under_null_parents_is_not_stored() {
 fn case_9_lists_whose_nulls_span_items_and_whose_offsets_start_anywhere() {
     let hidden_at = |i: usize| i % 3 == 1;
     let nulls = || Some(NullBuffer::new(BooleanBuffer::collect_bool(900, |i| !hidden_at(i))));
-    let offsets = |first: i32| OffsetBuffer::<i32>::new((0..=900).map(|i| first + 2 * i).collect::<Vec<_>>().into());
-    let text = |i: usize| if (5..1805).contains(&i) && hidden_at((i - 5) / 2) { format!("{HIDDEN}{i}") } else { format!("v{i}") };
+    let offsets =
+        |first: i32| OffsetBuffer::<i32>::new((0..=900).map(|i| first + 2 * i).collect::<Vec<_>>().into());
+    let text = |i: usize| {
+        if (5..1805).contains(&i) && hidden_at((i - 5) / 2) {
+            format!("{HIDDEN}{i}")
+        } else {
+            format!("v{i}")
+        }
+    };
     let strings: ArrayRef = Arc::new(StringArray::from_iter_values((0..1900).map(text)));
     let fields = Fields::from(vec![Field::new("q", DataType::Utf8, true)]);
     let structs: ArrayRef = Arc::new(StructArray::new(fields, vec![strings.clone()], None));

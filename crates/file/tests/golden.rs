@@ -24,7 +24,11 @@ fn every_golden_file_is_read_equal_to_its_expected_values() {
     let failures = each(&files, |golden| check(golden));
     println!("golden: {} of {} read equal", files.len() - failures.len(), files.len());
     no_failures("golden", &failures, |i| files[i].name());
-    assert!(!all.full || !only.is_empty() || files.len() >= 550, "only {} files in the manifest", files.len());
+    assert!(
+        !all.full || !only.is_empty() || files.len() >= 550,
+        "only {} files in the manifest",
+        files.len()
+    );
 }
 
 fn check(golden: &Golden) -> Result<(), String> {
@@ -41,7 +45,10 @@ fn check(golden: &Golden) -> Result<(), String> {
     let all = |part: &Part<'_>, what: &str| same(&expected, scan(&file, part), what);
     all(&Part::default(), "whole")?;
     all(&Part { batch_rows: Some(7), ..Part::default() }, "batches of 7")?;
-    all(&Part { threads: Some(2), batch_bytes: Some(4096), ..Part::default() }, "small batches on two threads")?;
+    all(
+        &Part { threads: Some(2), batch_bytes: Some(4096), ..Part::default() },
+        "small batches on two threads",
+    )?;
 
     let mut rng = Rng::new(rows ^ 0x5eed);
     for _ in 0..10 {
@@ -52,7 +59,11 @@ fn check(golden: &Golden) -> Result<(), String> {
     }
 
     // Single rows by both verbs: all of them when few, the edges and a sample when many.
-    let mut singles: Vec<u64> = if rows <= 40 { (0..rows).collect() } else { (0..24).map(|_| rng.below(rows as usize) as u64).collect() };
+    let mut singles: Vec<u64> = if rows <= 40 {
+        (0..rows).collect()
+    } else {
+        (0..24).map(|_| rng.below(rows as usize) as u64).collect()
+    };
     if rows > 40 {
         singles.extend([0, 1, rows - 2, rows - 1]);
     }
@@ -64,11 +75,17 @@ fn check(golden: &Golden) -> Result<(), String> {
     }
 
     for count in [0, 3, 20, 300] {
-        let asked: Vec<u64> = (0..count).filter(|_| rows > 0).map(|_| rng.below(rows as usize) as u64).collect();
+        let asked: Vec<u64> =
+            (0..count).filter(|_| rows > 0).map(|_| rng.below(rows as usize) as u64).collect();
         same(&expected_take(&expected, &asked), take(&file, &asked, None), &format!("take of {asked:?}"))?;
     }
-    let descending: Vec<u64> = (0..rows).rev().step_by(1 + rows as usize / 500).flat_map(|r| [r, r]).collect();
-    same(&expected_take(&expected, &descending), take(&file, &descending, None), "take of every row twice, from the end")?;
+    let descending: Vec<u64> =
+        (0..rows).rev().step_by(1 + rows as usize / 500).flat_map(|r| [r, r]).collect();
+    same(
+        &expected_take(&expected, &descending),
+        take(&file, &descending, None),
+        "take of every row twice, from the end",
+    )?;
 
     // One column, and one nested child: every path there is, up to a few dozen.
     let mut paths = paths(&schema);
@@ -83,12 +100,20 @@ fn check(golden: &Golden) -> Result<(), String> {
         let part = Part { columns: Some(columns), ..Part::default() };
         same(&projected, scan(&file, &part), &format!("column {text}"))?;
         let asked: Vec<u64> = (0..4).filter(|_| rows > 0).map(|_| rng.below(rows as usize) as u64).collect();
-        same(&expected_take(&projected, &asked), take(&file, &asked, Some(columns)), &format!("take of {asked:?}, column {text}"))?;
+        same(
+            &expected_take(&projected, &asked),
+            take(&file, &asked, Some(columns)),
+            &format!("take of {asked:?}, column {text}"),
+        )?;
     }
     Ok(())
 }
 
-fn same(expected: &RecordBatch, actual: pennon_file::Result<Vec<RecordBatch>>, what: &str) -> Result<(), String> {
+fn same(
+    expected: &RecordBatch,
+    actual: pennon_file::Result<Vec<RecordBatch>>,
+    what: &str,
+) -> Result<(), String> {
     let actual = actual.map_err(|e| format!("{what}: {e}"))?;
     difference(std::slice::from_ref(expected), &actual).map_or(Ok(()), |text| Err(format!("{what}: {text}")))
 }

@@ -74,7 +74,10 @@ fn null_and_empty_lists_differ_and_so_do_lengths_and_signs_of_zero() {
     };
     assert!(array_difference(&list(vec![None]), &list(vec![Some(vec![])])).is_some());
     assert!(array_difference(&list(vec![Some(vec![None])]), &list(vec![Some(vec![])])).is_some());
-    assert_eq!(array_difference(&list(vec![None, Some(vec![Some(1)])]), &list(vec![None, Some(vec![Some(1)])])), None);
+    assert_eq!(
+        array_difference(&list(vec![None, Some(vec![Some(1)])]), &list(vec![None, Some(vec![Some(1)])])),
+        None
+    );
     let float = |v: f64| -> ArrayRef { Arc::new(arrow_array::Float64Array::from(vec![v])) };
     assert!(array_difference(&float(0.0), &float(-0.0)).is_some());
     assert_eq!(array_difference(&float(f64::NAN), &float(-f64::NAN)), None);
@@ -91,7 +94,10 @@ fn the_generator_reaches_every_type_and_every_oddity() {
                 seen.insert("struct".into());
                 fields.iter().for_each(|f| visit(f.data_type(), seen));
             }
-            DataType::List(f) | DataType::LargeList(f) | DataType::Map(f, _) | DataType::FixedSizeList(f, _) => {
+            DataType::List(f)
+            | DataType::LargeList(f)
+            | DataType::Map(f, _)
+            | DataType::FixedSizeList(f, _) => {
                 let text = data_type.to_string();
                 seen.insert(text.split('(').next().unwrap_or_default().to_owned());
                 visit(f.data_type(), seen);
@@ -107,9 +113,28 @@ fn the_generator_reaches_every_type_and_every_oddity() {
     }
     if common::rng::scaled(100) == 100 {
         for name in [
-            "Null", "Boolean", "Float16", "Utf8", "LargeUtf8", "Binary", "LargeBinary", "Date32", "Date64", "Map", "struct",
-            "List", "LargeList", "FixedSizeList", "Dictionary(Int8, Utf8)", "Dictionary(UInt64, Float64)", "Duration(s)",
-            "Timestamp(ns, \"+05:30\")", "FixedSizeBinary(300)", "Time32(s)", "Time64(ns)", "Decimal256(76, 5)",
+            "Null",
+            "Boolean",
+            "Float16",
+            "Utf8",
+            "LargeUtf8",
+            "Binary",
+            "LargeBinary",
+            "Date32",
+            "Date64",
+            "Map",
+            "struct",
+            "List",
+            "LargeList",
+            "FixedSizeList",
+            "Dictionary(Int8, Utf8)",
+            "Dictionary(UInt64, Float64)",
+            "Duration(s)",
+            "Timestamp(ns, \"+05:30\")",
+            "FixedSizeBinary(300)",
+            "Time32(s)",
+            "Time64(ns)",
+            "Decimal256(76, 5)",
         ] {
             assert!(seen.contains(name), "{name} not in {seen:?}");
         }
@@ -123,7 +148,12 @@ fn golden_values_are_found_and_equal_themselves() {
     let goldens = common::shared::goldens();
     for golden in goldens.files.iter().take(40) {
         let expected: Vec<RecordBatch> = golden.read_expected();
-        assert_eq!(expected.iter().map(|b| b.num_rows() as u64).sum::<u64>(), golden.rows, "{}", golden.name());
+        assert_eq!(
+            expected.iter().map(|b| b.num_rows() as u64).sum::<u64>(),
+            golden.rows,
+            "{}",
+            golden.name()
+        );
         assert_eq!(difference(&expected, &expected), None, "{}", golden.name());
     }
 }
@@ -134,13 +164,29 @@ fn the_official_library_is_asked_and_its_answers_are_compared() {
     let goldens = common::shared::goldens();
     let wanted = |g: &&common::shared::Golden| !g.is_blob() && ["2.1", "2.2"].contains(&g.version.as_str());
     let step = goldens.files.len() / 40 + 1;
-    let mut jobs: Vec<_> = goldens.files.iter().filter(wanted).step_by(step)
-        .map(|g| common::official::Job::new(g.name(), g.file.clone(), common::official::one(&g.read_expected()), 1))
+    let mut jobs: Vec<_> = goldens
+        .files
+        .iter()
+        .filter(wanted)
+        .step_by(step)
+        .map(|g| {
+            common::official::Job::new(g.name(), g.file.clone(), common::official::one(&g.read_expected()), 1)
+        })
         .collect();
     // One file that is not what is expected, to see that it is noticed; one that cannot be read.
-    let wrong = common::official::Job::new("wrong".into(), jobs[0].file.clone(), jobs[0].expected.slice(1, jobs[0].expected.num_rows() - 1), 1);
+    let wrong = common::official::Job::new(
+        "wrong".into(),
+        jobs[0].file.clone(),
+        jobs[0].expected.slice(1, jobs[0].expected.num_rows() - 1),
+        1,
+    );
     jobs.push(wrong);
-    let unreadable = common::official::Job::new("unreadable".into(), goldens.files[0].expected.clone(), jobs[0].expected.clone(), 1);
+    let unreadable = common::official::Job::new(
+        "unreadable".into(),
+        goldens.files[0].expected.clone(),
+        jobs[0].expected.clone(),
+        1,
+    );
     jobs.push(unreadable);
     let mut results = common::official::ask(&python, &jobs);
     assert!(results.pop().is_some_and(|r| r.is_err()));

@@ -23,7 +23,11 @@ fn golden_tables_written_by_us_are_read_by_the_official_library() {
     let mut beyond = std::collections::BTreeSet::new();
     let only = std::env::var("PENNON_ONLY").unwrap_or_default();
     // A table that the official writer refused in one version is tried all the same.
-    let mut tables: Vec<_> = all.files.iter().filter(|g| ["2.1", "2.2"].contains(&g.version.as_str()) && !g.is_blob() && g.case.contains(&only)).collect();
+    let mut tables: Vec<_> = all
+        .files
+        .iter()
+        .filter(|g| ["2.1", "2.2"].contains(&g.version.as_str()) && !g.is_blob() && g.case.contains(&only))
+        .collect();
     tables.sort_by_key(|g| (&g.case, &g.expected, &g.version));
     for golden in &tables {
         let batch = one(&golden.read_expected());
@@ -53,11 +57,18 @@ fn golden_tables_written_by_us_are_read_by_the_official_library() {
                 }
                 let names: Vec<String> = batch.schema().fields().iter().map(|f| f.name().clone()).collect();
                 // The official file reader refuses a fixed-size list of structs beside other columns.
-                if batch.num_columns() > 1 && batch.schema().fields().iter().any(|f| has_struct_lists(f.data_type())) {
+                if batch.num_columns() > 1
+                    && batch.schema().fields().iter().any(|f| has_struct_lists(f.data_type()))
+                {
                     by_column.push(name.clone());
                     for column in names {
                         let expected = expected_projection(&batch, std::slice::from_ref(&column));
-                        let mut job = Job::new(format!("{name}, column {column}"), path.clone(), expected, jobs.len() as u64);
+                        let mut job = Job::new(
+                            format!("{name}, column {column}"),
+                            path.clone(),
+                            expected,
+                            jobs.len() as u64,
+                        );
                         job.columns = Some(vec![column]);
                         jobs.push((job, official_wrote_it));
                     }
@@ -82,7 +93,10 @@ fn golden_tables_written_by_us_are_read_by_the_official_library() {
     }
     println!("interchange: {read} of {of} tables of ours read equal by the official library");
     println!("interchange: column by column, for their fixed-size lists of structs: {by_column:?}");
-    println!("interchange: {} tables that the official writer refuses were written: {beyond:?}", beyond.len());
+    println!(
+        "interchange: {} tables that the official writer refuses were written: {beyond:?}",
+        beyond.len()
+    );
     println!("interchange: of these the official reader does not read {}:", cannot.len());
     cannot.iter().for_each(|c| println!("  {c}"));
     no_failures("interchange", &failures, |_| "table".to_owned());
@@ -98,7 +112,9 @@ fn in_batches(batch: &RecordBatch) -> Vec<RecordBatch> {
 fn has_struct_lists(data_type: &DataType) -> bool {
     match data_type {
         DataType::FixedSizeList(item, _) => matches!(item.data_type(), DataType::Struct(_)),
-        DataType::List(item) | DataType::LargeList(item) | DataType::Map(item, _) => has_struct_lists(item.data_type()),
+        DataType::List(item) | DataType::LargeList(item) | DataType::Map(item, _) => {
+            has_struct_lists(item.data_type())
+        }
         DataType::Struct(fields) => fields.iter().any(|f| has_struct_lists(f.data_type())),
         _ => false,
     }

@@ -19,7 +19,8 @@ use bytes::Bytes;
 use common::compare::{Flags, difference, schema_difference};
 use common::counted::Counted;
 use common::engine::{
-    Part, expected_projection, expected_take, open, path_text, paths, random_options, reading, scan, take, whole, write,
+    Part, expected_projection, expected_take, open, path_text, paths, random_options, reading, scan, take,
+    whole, write,
 };
 use common::generate::{Generator, Wanted};
 use common::memory;
@@ -51,13 +52,19 @@ fn case(seed: u64, max_rows: usize) -> Result<Case, String> {
     let batches = g.batches(&schema, rows);
     let options = random_options(&mut rng, version);
     let described = format!("{options:?}");
-    let bytes = write(&schema, &batches, options).map_err(|e| format!("write: {e}; {schema}; {described}"))?;
+    let bytes =
+        write(&schema, &batches, options).map_err(|e| format!("write: {e}; {schema}; {described}"))?;
     Ok(Case { rng, expected: whole(&schema, &batches), schema, bytes })
 }
 
-fn same(expected: &RecordBatch, actual: pennon_file::Result<Vec<RecordBatch>>, what: impl Fn() -> String) -> Result<(), String> {
+fn same(
+    expected: &RecordBatch,
+    actual: pennon_file::Result<Vec<RecordBatch>>,
+    what: impl Fn() -> String,
+) -> Result<(), String> {
     let actual = actual.map_err(|e| format!("{}: {e}", what()))?;
-    difference(std::slice::from_ref(expected), &actual).map_or(Ok(()), |text| Err(format!("{}: {text}", what())))
+    difference(std::slice::from_ref(expected), &actual)
+        .map_or(Ok(()), |text| Err(format!("{}: {text}", what())))
 }
 
 fn random_rows(rng: &mut Rng, rows: usize, count: usize) -> Vec<u64> {
@@ -70,7 +77,12 @@ fn what_is_written_is_read_again_whole_in_parts_by_rows_and_by_leaves() {
     let coverage = Coverage::default();
     let start = Instant::now();
     let failures = each(&seeds, |seed| inverse(*seed, &coverage));
-    println!("inverse: {} of {} cases hold, {:.1?}", seeds.len() - failures.len(), seeds.len(), start.elapsed());
+    println!(
+        "inverse: {} of {} cases hold, {:.1?}",
+        seeds.len() - failures.len(),
+        seeds.len(),
+        start.elapsed()
+    );
     no_failures("inverse", &failures, |i| format!("PENNON_SEED={}", seeds[i]));
     coverage.print_and_check();
 }
@@ -91,8 +103,17 @@ fn inverse(seed: u64, coverage: &Coverage) -> Result<(), String> {
 
     let n = *rng.pick(&[1, 3, 7, 64, 1000]);
     let n = n.max(rows / 100);
-    let part = Part { batch_rows: Some(n), threads: Some(1 + rng.below(2)), batch_bytes: Some(*rng.pick(&[1, 300, 1 << 20])), ..Part::default() };
-    let part = if part.batch_bytes == Some(1) && rows > 300 { Part { batch_bytes: Some(5000), ..part } } else { part };
+    let part = Part {
+        batch_rows: Some(n),
+        threads: Some(1 + rng.below(2)),
+        batch_bytes: Some(*rng.pick(&[1, 300, 1 << 20])),
+        ..Part::default()
+    };
+    let part = if part.batch_bytes == Some(1) && rows > 300 {
+        Part { batch_bytes: Some(5000), ..part }
+    } else {
+        part
+    };
     same(&expected, scan(&file, &part), || format!("{part:?}")).map_err(in_words)?;
 
     let from = rng.below(rows + 1);
@@ -104,7 +125,8 @@ fn inverse(seed: u64, coverage: &Coverage) -> Result<(), String> {
     for count in [0, 1, 3, 50] {
         let asked = random_rows(&mut rng, rows, count);
         let file = if rng.chance(1, 2) { open(&bytes).map_err(|e| e.to_string())? } else { file.clone() };
-        same(&expected_take(&expected, &asked), take(&file, &asked, None), || format!("take of {asked:?}")).map_err(in_words)?;
+        same(&expected_take(&expected, &asked), take(&file, &asked, None), || format!("take of {asked:?}"))
+            .map_err(in_words)?;
     }
 
     // Every leaf and every parent, alone; then two at once.
@@ -115,19 +137,27 @@ fn inverse(seed: u64, coverage: &Coverage) -> Result<(), String> {
         let part = Part { columns: Some(&[&text]), ..Part::default() };
         same(&projected, scan(&file, &part), || format!("column {text}")).map_err(in_words)?;
         let asked = random_rows(&mut rng, rows, 3);
-        same(&expected_take(&projected, &asked), take(&file, &asked, Some(&[&text])), || format!("take of {asked:?}, column {text}"))
-            .map_err(in_words)?;
+        same(&expected_take(&projected, &asked), take(&file, &asked, Some(&[&text])), || {
+            format!("take of {asked:?}, column {text}")
+        })
+        .map_err(in_words)?;
     }
 
     // Segmentation: byte ranges fetched one by one, joined, or all together.
     for gap in [0, 100, 1 << 20] {
         let counted = Counted::new(bytes.clone());
-        let file = File::from_read_at(counted, &reading(gap)).map_err(|e| format!("open with gap {gap}: {e}"))?;
+        let file =
+            File::from_read_at(counted, &reading(gap)).map_err(|e| format!("open with gap {gap}: {e}"))?;
         let asked = random_rows(&mut rng, rows, 4);
-        same(&expected_take(&expected, &asked), take(&file, &asked, None), || format!("take of {asked:?} with gap {gap}")).map_err(in_words)?;
+        same(&expected_take(&expected, &asked), take(&file, &asked, None), || {
+            format!("take of {asked:?} with gap {gap}")
+        })
+        .map_err(in_words)?;
         let part = Part { rows: Some(from as u64..to as u64), ..Part::default() };
-        same(&expected.slice(from, to - from), scan(&file, &part), || format!("{part:?} with gap {gap}")).map_err(in_words)?;
-        same(&expected, scan(&file, &Part::default()), || format!("whole with gap {gap}")).map_err(in_words)?;
+        same(&expected.slice(from, to - from), scan(&file, &part), || format!("{part:?} with gap {gap}"))
+            .map_err(in_words)?;
+        same(&expected, scan(&file, &Part::default()), || format!("whole with gap {gap}"))
+            .map_err(in_words)?;
     }
     Ok(())
 }
@@ -162,7 +192,9 @@ impl Coverage {
                 *counts.entry((page.layout, name)).or_default() += 1;
             }
             for levels in page.levels.split("; ").skip(1) {
-                *counts.entry((page.layout, levels.split('(').next().unwrap_or_default().to_owned())).or_default() += 1;
+                *counts
+                    .entry((page.layout, levels.split('(').next().unwrap_or_default().to_owned()))
+                    .or_default() += 1;
             }
         }
         Ok(())
@@ -177,7 +209,8 @@ impl Coverage {
         if std::env::var_os("PENNON_SEED").is_some() || std::env::var_os("PENNON_CASES").is_some() {
             return;
         }
-        let missing: Vec<_> = EXPECTED.iter().filter(|(l, n)| !counts.contains_key(&(*l, (*n).to_owned()))).collect();
+        let missing: Vec<_> =
+            EXPECTED.iter().filter(|(l, n)| !counts.contains_key(&(*l, (*n).to_owned()))).collect();
         assert!(missing.is_empty(), "no page of {missing:?}");
     }
 }
@@ -219,9 +252,11 @@ fn any_bytes_give_values_or_a_typed_error_in_bounded_time_and_memory() {
         return memory::in_child("any_bytes_give_values_or_a_typed_error_in_bounded_time_and_memory");
     }
     // Panics are expected to be none, and many would be caught: no need for their texts.
-    let mut sources: Vec<Bytes> = seeds("damage", 150).filter_map(|s| case(s, 300).ok()).map(|c| c.bytes).collect();
+    let mut sources: Vec<Bytes> =
+        seeds("damage", 150).filter_map(|s| case(s, 300).ok()).map(|c| c.bytes).collect();
     for golden in common::shared::goldens().files {
-        let small = ["2.1", "2.2"].contains(&golden.version.as_str()) && std::fs::metadata(&golden.file).is_ok_and(|m| m.len() < 30_000);
+        let small = ["2.1", "2.2"].contains(&golden.version.as_str())
+            && std::fs::metadata(&golden.file).is_ok_and(|m| m.len() < 30_000);
         if small {
             sources.push(std::fs::read(&golden.file).expect("golden file").into());
         }
@@ -256,7 +291,11 @@ fn damaged(rng: &mut Rng, sources: &[Bytes]) -> Bytes {
             // Small numbers where the footer has positions.
             for at in (n - 40..n - 8).step_by(4) {
                 let small = (rng.below(n) as u32).to_le_bytes();
-                noise[at..at + 4].copy_from_slice(if (n - at) % 8 == 0 || at >= n - 16 { &small } else { &[0; 4] });
+                noise[at..at + 4].copy_from_slice(if (n - at) % 8 == 0 || at >= n - 16 {
+                    &small
+                } else {
+                    &[0; 4]
+                });
             }
         }
         return noise.into();
@@ -315,7 +354,10 @@ fn read_everything(bytes: &Bytes, rng: &mut Rng) -> String {
         }
     };
     note("inspect", file.inspect().err());
-    note("take", take(&file, &random_rows(rng, usize::try_from(file.num_rows()).unwrap_or(usize::MAX), 3), None).err());
+    note(
+        "take",
+        take(&file, &random_rows(rng, usize::try_from(file.num_rows()).unwrap_or(usize::MAX), 3), None).err(),
+    );
     // A row count is one number of the file: read on only while the batches stay few.
     let mut scanned = 0;
     match file.scan().threads(1).batches() {

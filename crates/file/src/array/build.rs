@@ -34,6 +34,11 @@ pub(super) fn build_leaf(
             // Validity of a struct without fields is not stored (spec 8.5).
             Ok(Arc::new(StructArray::new_empty_fields(values.len(), None)))
         }
+        (DataType::FixedSizeBinary(0), Values::Null(len)) => {
+            let empty =
+                ArrayData::builder(data_type.clone()).len(len).add_buffer(Buffer::from_vec(Vec::<u8>::new()));
+            Ok(make_array(empty.nulls(nulls).build().map_err(wrong)?))
+        }
         (DataType::Dictionary(_, value_type), Values::Fixed(keys)) => {
             let dictionary = match dictionary {
                 Some(Dictionary { values, .. }) => build_shared(value_type, &values)?,

@@ -66,7 +66,8 @@ fn arrays_from(expected: &ArrayRef, actual: &ArrayRef, path: &str, first_row: us
     if let Some(text) = type_difference(expected.data_type(), actual.data_type(), path, Flags::Free) {
         return Some(text);
     }
-    let same: Vec<Pair> = (0..expected.len()).map(|i| Pair { left: i, right: i, row: first_row + i }).collect();
+    let same: Vec<Pair> =
+        (0..expected.len()).map(|i| Pair { left: i, right: i, row: first_row + i }).collect();
     values(expected.as_ref(), actual.as_ref(), same, path)
 }
 
@@ -74,10 +75,18 @@ fn arrays_from(expected: &ArrayRef, actual: &ArrayRef, path: &str, first_row: us
 
 pub fn schema_difference(expected: &Schema, actual: &Schema, flags: Flags) -> Option<String> {
     if expected.fields().len() != actual.fields().len() {
-        return Some(format!("{} columns expected, found {}", expected.fields().len(), actual.fields().len()));
+        return Some(format!(
+            "{} columns expected, found {}",
+            expected.fields().len(),
+            actual.fields().len()
+        ));
     }
     if expected.metadata() != actual.metadata() {
-        return Some(format!("schema metadata {:?} expected, found {:?}", expected.metadata(), actual.metadata()));
+        return Some(format!(
+            "schema metadata {:?} expected, found {:?}",
+            expected.metadata(),
+            actual.metadata()
+        ));
     }
     expected
         .fields()
@@ -86,15 +95,29 @@ pub fn schema_difference(expected: &Schema, actual: &Schema, flags: Flags) -> Op
         .find_map(|(e, a)| field_difference(e, a, e.name(), flags, true))
 }
 
-fn field_difference(expected: &Field, actual: &Field, path: &str, flags: Flags, named: bool) -> Option<String> {
+fn field_difference(
+    expected: &Field,
+    actual: &Field,
+    path: &str,
+    flags: Flags,
+    named: bool,
+) -> Option<String> {
     if (named || flags == Flags::Same) && expected.name() != actual.name() {
         return Some(format!("{path}: name {:?} expected, found {:?}", expected.name(), actual.name()));
     }
     if flags == Flags::Same && expected.is_nullable() != actual.is_nullable() {
-        return Some(format!("{path}: nullable {} expected, found {}", expected.is_nullable(), actual.is_nullable()));
+        return Some(format!(
+            "{path}: nullable {} expected, found {}",
+            expected.is_nullable(),
+            actual.is_nullable()
+        ));
     }
     if expected.metadata() != actual.metadata() {
-        return Some(format!("{path}: metadata {:?} expected, found {:?}", expected.metadata(), actual.metadata()));
+        return Some(format!(
+            "{path}: metadata {:?} expected, found {:?}",
+            expected.metadata(),
+            actual.metadata()
+        ));
     }
     type_difference(expected.data_type(), actual.data_type(), path, flags)
 }
@@ -106,7 +129,9 @@ fn type_difference(expected: &DataType, actual: &DataType, path: &str, flags: Fl
             if e.len() != a.len() {
                 return Some(format!("{path}: {} fields expected, found {}", e.len(), a.len()));
             }
-            e.iter().zip(a).find_map(|(e, a)| field_difference(e, a, &format!("{path}.{}", e.name()), flags, true))
+            e.iter()
+                .zip(a)
+                .find_map(|(e, a)| field_difference(e, a, &format!("{path}.{}", e.name()), flags, true))
         }
         (List(e), List(a)) | (LargeList(e), LargeList(a)) => {
             field_difference(e, a, &format!("{path}.item"), flags, false)
@@ -142,7 +167,8 @@ struct Pair {
 fn values(left: &dyn Array, right: &dyn Array, mut pairs: Vec<Pair>, path: &str) -> Option<String> {
     let (ln, rn) = (left.logical_nulls(), right.logical_nulls());
     if ln.is_some() || rn.is_some() {
-        let valid = |nulls: &Option<arrow_buffer::NullBuffer>, i| nulls.as_ref().is_none_or(|n| n.is_valid(i));
+        let valid =
+            |nulls: &Option<arrow_buffer::NullBuffer>, i| nulls.as_ref().is_none_or(|n| n.is_valid(i));
         for p in &pairs {
             let (l, r) = (valid(&ln, p.left), valid(&rn, p.right));
             if l != r {
@@ -157,28 +183,52 @@ fn values(left: &dyn Array, right: &dyn Array, mut pairs: Vec<Pair>, path: &str)
         DataType::Struct(fields) => {
             let (l, r) = (left.as_struct(), right.as_struct());
             fields.iter().enumerate().find_map(|(i, f)| {
-                values(l.column(i).as_ref(), r.column(i).as_ref(), pairs.clone(), &format!("{path}.{}", f.name()))
+                values(
+                    l.column(i).as_ref(),
+                    r.column(i).as_ref(),
+                    pairs.clone(),
+                    &format!("{path}.{}", f.name()),
+                )
             })
         }
         DataType::List(_) => {
             let (l, r) = (left.as_list::<i32>(), right.as_list::<i32>());
             let (lo, ro) = (l.value_offsets(), r.value_offsets());
-            let items = items(&pairs, |i| (lo[i] as usize, lo[i + 1] as usize), |i| (ro[i] as usize, ro[i + 1] as usize), path);
+            let items = items(
+                &pairs,
+                |i| (lo[i] as usize, lo[i + 1] as usize),
+                |i| (ro[i] as usize, ro[i + 1] as usize),
+                path,
+            );
             items.and_then_values(l.values().as_ref(), r.values().as_ref(), &format!("{path}.item"))
         }
         DataType::LargeList(_) => {
             let (l, r) = (left.as_list::<i64>(), right.as_list::<i64>());
             let (lo, ro) = (l.value_offsets(), r.value_offsets());
-            let items = items(&pairs, |i| (lo[i] as usize, lo[i + 1] as usize), |i| (ro[i] as usize, ro[i + 1] as usize), path);
+            let items = items(
+                &pairs,
+                |i| (lo[i] as usize, lo[i + 1] as usize),
+                |i| (ro[i] as usize, ro[i + 1] as usize),
+                path,
+            );
             items.and_then_values(l.values().as_ref(), r.values().as_ref(), &format!("{path}.item"))
         }
         DataType::Map(..) => {
             let (l, r) = (left.as_map(), right.as_map());
             let (lo, ro) = (l.value_offsets(), r.value_offsets());
-            match items(&pairs, |i| (lo[i] as usize, lo[i + 1] as usize), |i| (ro[i] as usize, ro[i + 1] as usize), path) {
+            match items(
+                &pairs,
+                |i| (lo[i] as usize, lo[i + 1] as usize),
+                |i| (ro[i] as usize, ro[i + 1] as usize),
+                path,
+            ) {
                 Items::Differ(text) => Some(text),
-                Items::Pairs(items) => values(l.keys().as_ref(), r.keys().as_ref(), items.clone(), &format!("{path}.key"))
-                    .or_else(|| values(l.values().as_ref(), r.values().as_ref(), items, &format!("{path}.value"))),
+                Items::Pairs(items) => {
+                    values(l.keys().as_ref(), r.keys().as_ref(), items.clone(), &format!("{path}.key"))
+                        .or_else(|| {
+                            values(l.values().as_ref(), r.values().as_ref(), items, &format!("{path}.value"))
+                        })
+                }
             }
         }
         DataType::FixedSizeList(_, n) => {
@@ -191,19 +241,43 @@ fn values(left: &dyn Array, right: &dyn Array, mut pairs: Vec<Pair>, path: &str)
             let (l, r) = (left.as_any_dictionary(), right.as_any_dictionary());
             // Keys under nulls may be out of range, which the checked conversion would refuse.
             let (lk, rk) = (keys(l.keys()), keys(r.keys()));
-            let mapped = pairs.iter().map(|p| Pair { left: lk[p.left], right: rk[p.right], row: p.row }).collect();
+            let mapped =
+                pairs.iter().map(|p| Pair { left: lk[p.left], right: rk[p.right], row: p.row }).collect();
             values(l.values().as_ref(), r.values().as_ref(), mapped, path)
         }
         DataType::Boolean => {
             let (l, r) = (left.as_boolean(), right.as_boolean());
-            leaf(&pairs, path, |p| l.value(p.left) == r.value(p.right), |p| {
-                (l.value(p.left).to_string(), r.value(p.right).to_string())
-            })
+            leaf(
+                &pairs,
+                path,
+                |p| l.value(p.left) == r.value(p.right),
+                |p| (l.value(p.left).to_string(), r.value(p.right).to_string()),
+            )
         }
-        DataType::Utf8 => variable(&pairs, path, |i| left.as_string::<i32>().value(i).as_bytes(), |i| right.as_string::<i32>().value(i).as_bytes()),
-        DataType::LargeUtf8 => variable(&pairs, path, |i| left.as_string::<i64>().value(i).as_bytes(), |i| right.as_string::<i64>().value(i).as_bytes()),
-        DataType::Binary => variable(&pairs, path, |i| left.as_binary::<i32>().value(i), |i| right.as_binary::<i32>().value(i)),
-        DataType::LargeBinary => variable(&pairs, path, |i| left.as_binary::<i64>().value(i), |i| right.as_binary::<i64>().value(i)),
+        DataType::Utf8 => variable(
+            &pairs,
+            path,
+            |i| left.as_string::<i32>().value(i).as_bytes(),
+            |i| right.as_string::<i32>().value(i).as_bytes(),
+        ),
+        DataType::LargeUtf8 => variable(
+            &pairs,
+            path,
+            |i| left.as_string::<i64>().value(i).as_bytes(),
+            |i| right.as_string::<i64>().value(i).as_bytes(),
+        ),
+        DataType::Binary => variable(
+            &pairs,
+            path,
+            |i| left.as_binary::<i32>().value(i),
+            |i| right.as_binary::<i32>().value(i),
+        ),
+        DataType::LargeBinary => variable(
+            &pairs,
+            path,
+            |i| left.as_binary::<i64>().value(i),
+            |i| right.as_binary::<i64>().value(i),
+        ),
         data_type => {
             let width = width_of(data_type);
             let (ld, rd) = (left.to_data(), right.to_data());
@@ -211,7 +285,10 @@ fn values(left: &dyn Array, right: &dyn Array, mut pairs: Vec<Pair>, path: &str)
                 let at = (data.offset() + i) * width;
                 data.buffers()[0].as_slice()[at..at + width].to_vec()
             };
-            let (lb, rb) = (&ld.buffers()[0].as_slice()[ld.offset() * width..], &rd.buffers()[0].as_slice()[rd.offset() * width..]);
+            let (lb, rb) = (
+                &ld.buffers()[0].as_slice()[ld.offset() * width..],
+                &rd.buffers()[0].as_slice()[rd.offset() * width..],
+            );
             let nan = |bytes: &[u8]| match data_type {
                 DataType::Float16 => bytes[1] & 0x7c == 0x7c && (bytes[1] & 3 != 0 || bytes[0] != 0),
                 DataType::Float32 => f32::from_le_bytes(bytes.try_into().expect("4 bytes")).is_nan(),
@@ -264,28 +341,62 @@ impl Items {
 }
 
 /// The items of the lists at `pairs`, whose lengths must agree.
-fn items(pairs: &[Pair], left: impl Fn(usize) -> (usize, usize), right: impl Fn(usize) -> (usize, usize), path: &str) -> Items {
+fn items(
+    pairs: &[Pair],
+    left: impl Fn(usize) -> (usize, usize),
+    right: impl Fn(usize) -> (usize, usize),
+    path: &str,
+) -> Items {
     let mut out = Vec::new();
     for p in pairs {
         let ((ls, le), (rs, re)) = (left(p.left), right(p.right));
         if le - ls != re - rs {
-            return Items::Differ(format!("{path}, row {}: {} items expected, found {}", p.row, le - ls, re - rs));
+            return Items::Differ(format!(
+                "{path}, row {}: {} items expected, found {}",
+                p.row,
+                le - ls,
+                re - rs
+            ));
         }
         out.extend((0..le - ls).map(|i| Pair { left: ls + i, right: rs + i, row: p.row }));
     }
     Items::Pairs(out)
 }
 
-fn leaf(pairs: &[Pair], path: &str, equal: impl Fn(&Pair) -> bool, show: impl Fn(&Pair) -> (String, String)) -> Option<String> {
+fn leaf(
+    pairs: &[Pair],
+    path: &str,
+    equal: impl Fn(&Pair) -> bool,
+    show: impl Fn(&Pair) -> (String, String),
+) -> Option<String> {
     pairs.iter().find(|p| !equal(p)).map(|p| {
         let (l, r) = show(p);
-        let cut = |s: String| if s.len() > 200 { format!("{}… ({} letters)", s.chars().take(150).collect::<String>(), s.len()) } else { s };
+        let cut = |s: String| {
+            if s.len() > 200 {
+                format!("{}… ({} letters)", s.chars().take(150).collect::<String>(), s.len())
+            } else {
+                s
+            }
+        };
         format!("{path}, row {}: {} expected, found {}", p.row, cut(l), cut(r))
     })
 }
 
-fn variable<'a>(pairs: &[Pair], path: &str, left: impl Fn(usize) -> &'a [u8], right: impl Fn(usize) -> &'a [u8]) -> Option<String> {
-    leaf(pairs, path, |p| left(p.left) == right(p.right), |p| {
-        (String::from_utf8_lossy(left(p.left)).into_owned(), String::from_utf8_lossy(right(p.right)).into_owned())
-    })
+fn variable<'a>(
+    pairs: &[Pair],
+    path: &str,
+    left: impl Fn(usize) -> &'a [u8],
+    right: impl Fn(usize) -> &'a [u8],
+) -> Option<String> {
+    leaf(
+        pairs,
+        path,
+        |p| left(p.left) == right(p.right),
+        |p| {
+            (
+                String::from_utf8_lossy(left(p.left)).into_owned(),
+                String::from_utf8_lossy(right(p.right)).into_owned(),
+            )
+        },
+    )
 }

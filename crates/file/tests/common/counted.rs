@@ -33,7 +33,10 @@ impl ReadAt for Counted {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let end = offset.checked_add(buf.len() as u64).filter(|e| *e <= self.bytes.len() as u64);
         let Some(end) = end else {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, format!("read of {} bytes at {offset}", buf.len())));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("read of {} bytes at {offset}", buf.len()),
+            ));
         };
         buf.copy_from_slice(&self.bytes[offset as usize..end as usize]);
         self.reads.lock().expect("no panic while held").push(offset..end);

@@ -3,7 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, FixedSizeListArray, GenericListArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, StructArray, UInt64Array, cast::AsArray};
+use arrow_array::{
+    Array, ArrayRef, FixedSizeListArray, GenericListArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions,
+    StructArray, UInt64Array, cast::AsArray,
+};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use pennon_file::io::MappingPolicy;
@@ -58,7 +61,12 @@ pub fn scan(file: &File, part: &Part<'_>) -> Result<Vec<RecordBatch>> {
     let batches: Vec<RecordBatch> = batches.collect::<Result<_>>()?;
     for batch in &batches {
         assert_eq!(batch.schema(), schema, "a batch has another schema than its scan");
-        assert!(part.batch_rows.is_none_or(|n| batch.num_rows() <= n), "{} rows in a batch of at most {:?}", batch.num_rows(), part.batch_rows);
+        assert!(
+            part.batch_rows.is_none_or(|n| batch.num_rows() <= n),
+            "{} rows in a batch of at most {:?}",
+            batch.num_rows(),
+            part.batch_rows
+        );
     }
     Ok(at_least_one(batches, &schema))
 }
@@ -117,12 +125,16 @@ pub fn paths(schema: &Schema) -> Vec<Vec<String>> {
     }
     fn children(field: &Field, path: &[String], out: &mut Vec<Vec<String>>) {
         match field.data_type() {
-            DataType::Struct(fields) if !field.metadata().contains_key(PACKED) => {
+            DataType::Struct(fields)
+                if ![PACKED, "packed"].iter().any(|key| field.metadata().contains_key(*key)) =>
+            {
                 // Of two fields with one name the second has another spelling; not needed here.
                 fields.iter().for_each(|f| walk(f, path, out));
             }
             DataType::List(item) | DataType::LargeList(item) => inner(item, path, out),
-            DataType::FixedSizeList(item, _) if matches!(item.data_type(), DataType::Struct(_)) => inner(item, path, out),
+            DataType::FixedSizeList(item, _) if matches!(item.data_type(), DataType::Struct(_)) => {
+                inner(item, path, out)
+            }
             _ => {}
         }
     }
@@ -183,7 +195,11 @@ fn pruned(field: &FieldRef, array: &ArrayRef, path: &[String]) -> (FieldRef, Arr
     (Arc::new(field.as_ref().clone().with_data_type(data_type)), array)
 }
 
-fn pruned_list<O: OffsetSizeTrait>(item: &FieldRef, array: &ArrayRef, rest: &[String]) -> (ArrayRef, DataType) {
+fn pruned_list<O: OffsetSizeTrait>(
+    item: &FieldRef,
+    array: &ArrayRef,
+    rest: &[String],
+) -> (ArrayRef, DataType) {
     let a = array.as_list::<O>();
     let (item, values) = pruned(item, a.values(), rest);
     let new = GenericListArray::<O>::new(item, a.offsets().clone(), values, a.nulls().cloned());

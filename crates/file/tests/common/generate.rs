@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, GenericBinaryArray, GenericListArray,
-    GenericStringArray, MapArray, NullArray, OffsetSizeTrait, PrimitiveArray, RecordBatch, RecordBatchOptions,
-    StructArray, make_array, types::*,
+    GenericStringArray, MapArray, NullArray, OffsetSizeTrait, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StructArray, make_array, types::*,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
@@ -163,7 +163,13 @@ impl Generator {
     }
 
     fn map_key(&mut self) -> Field {
-        let types = [DataType::Utf8, DataType::Int32, DataType::UInt64, DataType::LargeBinary, DataType::FixedSizeBinary(3)];
+        let types = [
+            DataType::Utf8,
+            DataType::Int32,
+            DataType::UInt64,
+            DataType::LargeBinary,
+            DataType::FixedSizeBinary(3),
+        ];
         Field::new("key", self.rng.pick(&types).clone(), false)
     }
 
@@ -193,12 +199,26 @@ impl Generator {
             }
             2..6 => {
                 let keys = [
-                    DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64,
-                    DataType::UInt8, DataType::UInt16, DataType::UInt32, DataType::UInt64,
+                    DataType::Int8,
+                    DataType::Int16,
+                    DataType::Int32,
+                    DataType::Int64,
+                    DataType::UInt8,
+                    DataType::UInt16,
+                    DataType::UInt32,
+                    DataType::UInt64,
                 ];
                 let values = [
-                    DataType::Utf8, DataType::LargeUtf8, DataType::Binary, DataType::LargeBinary, DataType::Int8,
-                    DataType::UInt16, DataType::Int32, DataType::UInt64, DataType::Float32, DataType::Float64,
+                    DataType::Utf8,
+                    DataType::LargeUtf8,
+                    DataType::Binary,
+                    DataType::LargeBinary,
+                    DataType::Int8,
+                    DataType::UInt16,
+                    DataType::Int32,
+                    DataType::UInt64,
+                    DataType::Float32,
+                    DataType::Float64,
                     DataType::Float16,
                 ];
                 let key = self.rng.pick(&keys).clone();
@@ -206,10 +226,14 @@ impl Generator {
                 Field::new(name, DataType::Dictionary(Box::new(key), Box::new(value)), nullable)
             }
             6..10 => {
-                let mut data_type = if self.rng.chance(1, 6) { DataType::Boolean } else { self.whole_byte_type() };
+                let mut data_type =
+                    if self.rng.chance(1, 6) { DataType::Boolean } else { self.whole_byte_type() };
                 for _ in 0..self.rng.within(1, 2) {
                     let dimension = if self.rng.chance(1, 12) { 70 } else { self.rng.within(1, 5) };
-                    data_type = DataType::FixedSizeList(Arc::new(Field::new("item", data_type, true)), dimension as i32);
+                    data_type = DataType::FixedSizeList(
+                        Arc::new(Field::new("item", data_type, true)),
+                        dimension as i32,
+                    );
                 }
                 self.decorated(Field::new(name, data_type, nullable))
             }
@@ -234,7 +258,10 @@ impl Generator {
             0 => (DataType::FixedSizeBinary(16), "arrow.uuid"),
             1 => (DataType::Int8, "arrow.bool8"),
             2 => (DataType::Binary, "example.opaque"),
-            3 => (DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Float32, true)), 6), "arrow.fixed_shape_tensor"),
+            3 => (
+                DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Float32, true)), 6),
+                "arrow.fixed_shape_tensor",
+            ),
             _ => (DataType::Int32, "example.unknown"),
         };
         let mut metadata = HashMap::new();
@@ -257,7 +284,15 @@ impl Generator {
     }
 
     fn variable_type(&mut self) -> DataType {
-        self.rng.pick(&[DataType::Utf8, DataType::LargeUtf8, DataType::Binary, DataType::LargeBinary, DataType::Utf8]).clone()
+        self.rng
+            .pick(&[
+                DataType::Utf8,
+                DataType::LargeUtf8,
+                DataType::Binary,
+                DataType::LargeBinary,
+                DataType::Utf8,
+            ])
+            .clone()
     }
 
     /// Every type whose values are a fixed number of whole bytes.
@@ -298,7 +333,8 @@ impl Generator {
             return field;
         }
         let mut metadata = field.metadata().clone();
-        let mut knob = |name: &str, value: &str| metadata.insert(format!("lance-encoding:{name}"), value.to_owned());
+        let mut knob =
+            |name: &str, value: &str| metadata.insert(format!("lance-encoding:{name}"), value.to_owned());
         match self.rng.below(8) {
             0 => knob("compression", "none"),
             1 => knob("compression", "lz4"),
@@ -333,7 +369,8 @@ impl Generator {
     pub fn batch(&mut self, schema: &SchemaRef, rows: usize) -> RecordBatch {
         let columns = schema.fields().iter().map(|f| self.array(f, rows)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(schema.clone(), columns, &options).expect("generated columns fit their schema")
+        RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+            .expect("generated columns fit their schema")
     }
 
     /// `len` values for `field`, often a slice of more.
@@ -358,7 +395,9 @@ impl Generator {
             DataType::LargeUtf8 => self.strings::<i64>(len, nulls),
             DataType::Binary => self.binaries::<i32>(len, nulls),
             DataType::LargeBinary => self.binaries::<i64>(len, nulls),
-            DataType::Struct(fields) if fields.is_empty() => Arc::new(StructArray::new_empty_fields(len, nulls)),
+            DataType::Struct(fields) if fields.is_empty() => {
+                Arc::new(StructArray::new_empty_fields(len, nulls))
+            }
             DataType::Struct(fields) => {
                 let children = fields
                     .iter()
@@ -370,7 +409,9 @@ impl Generator {
             DataType::LargeList(item) => self.list::<i64>(item, len, nulls),
             DataType::Map(entries, sorted) => {
                 let (offsets, items) = self.offsets::<i32>(len);
-                let DataType::Struct(fields) = entries.data_type() else { unreachable!("map entries are a struct") };
+                let DataType::Struct(fields) = entries.data_type() else {
+                    unreachable!("map entries are a struct")
+                };
                 let children = fields.iter().map(|f| self.array(f, items)).collect();
                 let values = StructArray::new(fields.clone(), children, None);
                 Arc::new(MapArray::new(entries.clone(), offsets, values, nulls, *sorted))
@@ -430,13 +471,25 @@ impl Generator {
         (OffsetBuffer::new(offsets.into()), at + self.rng.below(4))
     }
 
-    fn list<O: OffsetSizeTrait>(&mut self, item: &FieldRef, len: usize, nulls: Option<NullBuffer>) -> ArrayRef {
+    fn list<O: OffsetSizeTrait>(
+        &mut self,
+        item: &FieldRef,
+        len: usize,
+        nulls: Option<NullBuffer>,
+    ) -> ArrayRef {
         let (offsets, items) = self.offsets::<O>(len);
         let values = self.array(item, items);
         Arc::new(GenericListArray::<O>::new(item.clone(), offsets, values, nulls))
     }
 
-    fn dictionary(&mut self, key: &DataType, value: &DataType, len: usize, nulls: Option<NullBuffer>, null_values: bool) -> ArrayRef {
+    fn dictionary(
+        &mut self,
+        key: &DataType,
+        value: &DataType,
+        len: usize,
+        nulls: Option<NullBuffer>,
+        null_values: bool,
+    ) -> ArrayRef {
         let room = match key {
             DataType::Int8 => 128,
             DataType::UInt8 => 256,
@@ -459,7 +512,8 @@ impl Generator {
             .collect();
         macro_rules! dictionary {
             ($t:ty) => {{
-                let keys: ScalarBuffer<<$t as ArrowPrimitiveType>::Native> = keys.iter().map(|k| *k as _).collect();
+                let keys: ScalarBuffer<<$t as ArrowPrimitiveType>::Native> =
+                    keys.iter().map(|k| *k as _).collect();
                 Arc::new(DictionaryArray::<$t>::new(PrimitiveArray::new(keys, nulls), values))
             }};
         }
@@ -487,8 +541,12 @@ impl Generator {
                 DataType::Float16 if plain_floats => {
                     bytes.extend_from_slice(&half_bits((word % 512) as u16).to_le_bytes());
                 }
-                DataType::Float32 if plain_floats => bytes.extend_from_slice(&((word % 100_000) as f32 / 8.0).to_le_bytes()),
-                DataType::Float64 if plain_floats => bytes.extend_from_slice(&((word % 10_000_000) as f64 / 8.0).to_le_bytes()),
+                DataType::Float32 if plain_floats => {
+                    bytes.extend_from_slice(&((word % 100_000) as f32 / 8.0).to_le_bytes())
+                }
+                DataType::Float64 if plain_floats => {
+                    bytes.extend_from_slice(&((word % 10_000_000) as f64 / 8.0).to_le_bytes())
+                }
                 DataType::Float64 if word % 5 == 0 => {
                     let odd = [f64::NAN, -0.0, 0.0, f64::INFINITY, 5e-324, f64::MIN];
                     bytes.extend_from_slice(&odd[(word / 5 % 6) as usize].to_le_bytes());
@@ -583,7 +641,8 @@ impl Generator {
                 (0..len).map(|_| *rng.pick(&distinct)).collect()
             }
             5 => {
-                let odd = [0, 1, u64::MAX, i64::MAX as u64, i64::MIN as u64, 0x7fff_ffff, 0x8000_0000, 255, 256];
+                let odd =
+                    [0, 1, u64::MAX, i64::MAX as u64, i64::MIN as u64, 0x7fff_ffff, 0x8000_0000, 255, 256];
                 (0..len).map(|_| *rng.pick(&odd)).collect()
             }
             6 => {
@@ -603,7 +662,8 @@ fn text(mode: usize, word: u64) -> String {
         1 => format!("value-{}", word % 7),
         2 | 3 => {
             let words = [
-                "the", "quick", "columnar", "file", "reads", "a", "page", "of", "values", "and", "levels", "https://", ".org/",
+                "the", "quick", "columnar", "file", "reads", "a", "page", "of", "values", "and", "levels",
+                "https://", ".org/",
             ];
             (0..rng.within(1, 16)).map(|_| *rng.pick(&words)).collect::<Vec<_>>().join(" ")
         }

@@ -33,5 +33,9 @@ pub fn in_child(name: &str) {
         .expect("the test binary starts");
     let text = String::from_utf8_lossy(&out.stdout);
     text.lines().filter(|l| l.contains(": ") && !l.starts_with("test ")).for_each(|l| println!("{l}"));
-    assert!(out.status.success(), "{name} failed in its own process:\n{text}\n{}", String::from_utf8_lossy(&out.stderr));
+    assert!(
+        out.status.success(),
+        "{name} failed in its own process:\n{text}\n{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
 }

@@ -60,7 +60,8 @@ impl Job {
 
     fn compare(&self, out: &str) -> Result<(), String> {
         let check = |suffix: String, expected: RecordBatch, what: String| {
-            let found = read_stream(Path::new(&format!("{out}.{suffix}"))).map_err(|e| format!("{what}: {e}"))?;
+            let found =
+                read_stream(Path::new(&format!("{out}.{suffix}"))).map_err(|e| format!("{what}: {e}"))?;
             // The official reader gives no batch at all for no rows.
             if found.is_empty() && expected.num_rows() == 0 {
                 return Ok(());
@@ -81,7 +82,8 @@ impl Job {
 fn read_stream(path: &Path) -> Result<Vec<RecordBatch>, String> {
     let file = std::fs::File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let reader = arrow_ipc::reader::StreamReader::try_new_buffered(file, None).map_err(|e| e.to_string())?;
-    let batches: Vec<RecordBatch> = reader.collect::<Result<_, _>>().map_err(|e: arrow_schema::ArrowError| e.to_string())?;
+    let batches: Vec<RecordBatch> =
+        reader.collect::<Result<_, _>>().map_err(|e: arrow_schema::ArrowError| e.to_string())?;
     Ok(batches)
 }
 

@@ -53,7 +53,9 @@ pub fn seeds(name: &str, cases: usize) -> impl Iterator<Item = u64> {
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(1, |d| d.as_nanos() as u64),
         Some(text) => text.parse().expect("PENNON_SEED is a number or `random`"),
-        None => name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)),
+        None => {
+            name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+        }
     };
     // Rng states are STEP apart, so the seeds need another stride to stay unrelated.
     (0..scaled(cases) as u64).map(move |i| first.wrapping_add(i.wrapping_mul(0x2545_f491_4f6c_dd1d)))

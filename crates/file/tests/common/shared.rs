@@ -42,7 +42,11 @@ pub struct Goldens {
 
 /// The repository's root.
 pub fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("crates/file lies two levels down").to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("crates/file lies two levels down")
+        .to_path_buf()
 }
 
 /// The folder with golden and bench data: `PENNON_SHARED`, else beside the repository or its parent.
@@ -64,7 +68,10 @@ pub fn goldens() -> Goldens {
     assert!(!in_ci(), "CI=true, but there is no golden data: set PENNON_SHARED or put it at ../shared");
     let few = repository().join("testdata/golden");
     let files = if few.join("manifest.jsonl").is_file() { manifest(&few) } else { Vec::new() };
-    println!("golden: no shared data (PENNON_SHARED, ../shared): only the {} files of testdata/golden", files.len());
+    println!(
+        "golden: no shared data (PENNON_SHARED, ../shared): only the {} files of testdata/golden",
+        files.len()
+    );
     Goldens { files, full: false }
 }
 
@@ -77,7 +84,9 @@ fn manifest(folder: &Path) -> Vec<Golden> {
     text.lines()
         .map(|line| {
             let v: Value = serde_json::from_str(line).expect("a manifest line is JSON");
-            let text = |key: &str| v[key].as_str().unwrap_or_else(|| panic!("manifest line without {key}: {line}")).to_owned();
+            let text = |key: &str| {
+                v[key].as_str().unwrap_or_else(|| panic!("manifest line without {key}: {line}")).to_owned()
+            };
             Golden {
                 case: text("case"),
                 version: text("version"),
@@ -92,6 +101,7 @@ fn manifest(folder: &Path) -> Vec<Golden> {
 
 pub fn read_ipc(path: &Path) -> Vec<RecordBatch> {
     let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let reader = arrow_ipc::reader::FileReader::try_new_buffered(file, None).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let reader = arrow_ipc::reader::FileReader::try_new_buffered(file, None)
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     reader.map(|b| b.unwrap_or_else(|e| panic!("{}: {e}", path.display()))).collect()
 }

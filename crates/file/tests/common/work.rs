@@ -34,7 +34,11 @@ pub fn caught<T>(f: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> String {
-    panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned())).unwrap_or_else(|| "?".to_owned())
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
+        .unwrap_or_else(|| "?".to_owned())
 }
 
 /// Fails the test with the first failures, if there are any.
@@ -42,6 +46,7 @@ pub fn no_failures(what: &str, failures: &[(usize, String)], name: impl Fn(usize
     if failures.is_empty() {
         return;
     }
-    let shown: Vec<String> = failures.iter().take(30).map(|(i, text)| format!("  {}: {text}", name(*i))).collect();
+    let shown: Vec<String> =
+        failures.iter().take(30).map(|(i, text)| format!("  {}: {text}", name(*i))).collect();
     panic!("{what}: {} failed\n{}", failures.len(), shown.join("\n"));
 }

@@ -119,6 +119,8 @@ fn inline_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
     match (&mut value, shape) {
         (Values::Bits(bits), _) if bytes.len() == 1 => bits.append(bytes[0] & 1 == 1),
         (Values::Fixed(v), _) if bytes.len() == v.width => v.extend(bytes),
+        // Binary of width 0: the value is that there is one.
+        (Values::Null(len), _) if bytes.is_empty() => *len = 1,
         _ => corrupt!("an inline value of {} bytes for values of shape {shape:?}", bytes.len()),
     }
     Ok(value)
