@@ -1,5 +1,6 @@
 //! The Lance v2 file format: read, write, take, scan.
 
+mod container;
 mod encoding;
 mod error;
 pub mod io;

@@ -1,0 +1,294 @@
+//! Writing a container: bytes to append, in order, and never back.
+//!
+//! ```text
+//! pages, global buffers 1 …    as they come, each at a multiple of the alignment
+//! checksums                    the last global buffer
+//! descriptor                   global buffer 0
+//! column metadata              packed; aligned each where the alignment is 4096
+//! CMO table, GBO table         adjacent, not aligned: other readers find the one by the other
+//! extras record, footer
+//! ```
+//!
+//! Rules that are not visible in a picture, for other readers' sake (container.md §1.7): the CMO table
+//! ends where the GBO table starts; the descriptor stands before the column metadata; page buffers and
+//! global buffers start at multiples of 64; there is at least one global buffer.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use prost::Message;
+
+use super::checksums::{Checksums, unit_crcs};
+use super::column::PageMessage;
+use super::extras::{self, Extra, KIND_CHECKSUMS, MAX_EXTRAS};
+use super::footer::{ENTRY_BYTES, FOOTER_BYTES, Footer};
+use crate::proto::{encodings, file_v2 as pb};
+use crate::schema::Schema;
+use crate::{Error, FormatVersion, Limits, Result};
+
+/// What stands between buffers: up to 4,095 of this byte.
+static PADDING: [u8; 4096] = [0x48; 4096];
+
+/// Appends pages and global buffers, then the metadata. Does no I/O: what is to be written next is taken
+/// with [`take_output`](Self::take_output).
+#[derive(Debug)]
+pub(crate) struct ContainerEncoder {
+    version: FormatVersion,
+    alignment: u64,
+    checksums: bool,
+    /// Bytes appended so far.
+    position: u64,
+    output: Vec<Bytes>,
+    columns: Vec<ColumnState>,
+    /// From index 1 on.
+    global_buffers: Vec<Range<u64>>,
+    global_crcs: Vec<u32>,
+    extras: Vec<Extra>,
+}
+
+/// A column's metadata message as far as it goes, and the checksums of its pages.
+#[derive(Debug)]
+struct ColumnState {
+    message: Vec<u8>,
+    crcs: Vec<u32>,
+}
+
+impl ColumnState {
+    fn new() -> Self {
+        let encoding = encodings::ColumnEncoding {
+            column_encoding: Some(encodings::column_encoding::ColumnEncoding::Values(encodings::Empty {})),
+        };
+        let url = format!("/{}", super::column::COLUMN_ENCODING);
+        let encoding = pb::ColumnMetadata {
+            encoding: Some(describe(url, encoding.encode_to_vec().into())),
+            ..Default::default()
+        };
+        Self { message: encoding.encode_to_vec(), crcs: Vec::new() }
+    }
+}
+
+/// A page to append.
+#[derive(Debug, Clone)]
+pub(crate) struct NewPage {
+    pub(crate) buffers: Vec<Bytes>,
+    /// Rows, times the dimensions of fixed-size lists of structs above the leaf.
+    pub(crate) length: u64,
+    /// Top-level row of the first value.
+    pub(crate) priority: u64,
+    /// A `PageLayout` message.
+    pub(crate) layout: Bytes,
+}
+
+/// The end of a file.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// What is left to append.
+    pub(crate) output: Vec<Bytes>,
+    /// Length of the whole file.
+    pub(crate) file_bytes: u64,
+}
+
+impl ContainerEncoder {
+    /// A file with nothing in it. `alignment` is 64 or 4096.
+    pub(crate) fn new(version: FormatVersion, alignment: u64, checksums: bool) -> Result<Self> {
+        if alignment != 64 && alignment != 4096 {
+            return Err(Error::invalid(format!("an alignment of {alignment}; it can be 64 or 4096")));
+        }
+        Ok(Self {
+            version,
+            alignment,
+            checksums,
+            position: 0,
+            output: Vec::new(),
+            columns: Vec::new(),
+            global_buffers: Vec::new(),
+            global_crcs: Vec::new(),
+            extras: Vec::new(),
+        })
+    }
+
+    /// Bytes appended so far, whether taken or not.
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Appends bytes that only values refer to; says where they are.
+    pub(crate) fn append_buffer(&mut self, bytes: Bytes) -> Range<u64> {
+        let range = self.append(bytes);
+        // The next one is aligned because every one before it was filled up.
+        let padding = (self.position.next_multiple_of(self.alignment) - self.position) as usize;
+        self.append(Bytes::from_static(&PADDING[..padding]));
+        range
+    }
+
+    fn append(&mut self, bytes: Bytes) -> Range<u64> {
+        let start = self.position;
+        self.position += bytes.len() as u64;
+        if !bytes.is_empty() {
+            self.output.push(bytes);
+        }
+        start..self.position
+    }
+
+    /// Appends the buffers of a page and notes it as the next of its column.
+    pub(crate) fn add_page(&mut self, column: u32, page: NewPage) -> Result<()> {
+        let column = column as usize;
+        if column >= Limits::default().columns {
+            return Err(Error::limit(format!("column {column}: a file has at most {}", Limits::default().columns)));
+        }
+        while self.columns.len() <= column {
+            self.columns.push(ColumnState::new());
+        }
+        let mut record = pb::column_metadata::Page {
+            length: page.length,
+            priority: page.priority,
+            encoding: Some(describe(PageMessage::PAGE_LAYOUT_URL.to_owned(), page.layout)),
+            ..Default::default()
+        };
+        for buffer in page.buffers {
+            if self.checksums {
+                unit_crcs(&buffer, &mut self.columns[column].crcs);
+            }
+            let range = self.append_buffer(buffer);
+            record.buffer_offsets.push(range.start);
+            record.buffer_sizes.push(range.end - range.start);
+        }
+        prost::encoding::message::encode(2, &record, &mut self.columns[column].message);
+        Ok(())
+    }
+
+    /// Appends a global buffer; the first gets index 1.
+    pub(crate) fn add_global_buffer(&mut self, bytes: Bytes) -> u32 {
+        if self.checksums {
+            unit_crcs(&bytes, &mut self.global_crcs);
+        }
+        let range = self.append_buffer(bytes);
+        self.global_buffers.push(range);
+        self.global_buffers.len() as u32
+    }
+
+    /// Appends a global buffer that the extras record names.
+    pub(crate) fn add_extra(&mut self, kind: u32, bytes: Bytes) -> Result<u32> {
+        // One place is kept for the checksums.
+        if self.extras.len() + 1 >= MAX_EXTRAS {
+            return Err(Error::limit(format!("more than {MAX_EXTRAS} extras")));
+        }
+        let global_buffer = self.add_global_buffer(bytes);
+        self.extras.push(Extra { kind, global_buffer });
+        Ok(global_buffer)
+    }
+
+    /// What is to be appended to the file now.
+    pub(crate) fn take_output(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.output)
+    }
+
+    /// Appends the metadata. `schema` decides how many columns there are.
+    pub(crate) fn finish(mut self, schema: &Schema, num_rows: u64) -> Result<Finished> {
+        let num_columns = schema.num_columns as usize;
+        if self.columns.len() > num_columns {
+            return Err(Error::invalid(format!(
+                "internal: pages of column {}; the schema has {num_columns} columns",
+                self.columns.len() - 1
+            )));
+        }
+        self.columns.resize_with(num_columns, ColumnState::new);
+        let columns = std::mem::take(&mut self.columns);
+        let descriptor = schema.to_descriptor(num_rows);
+        let places = self.place(&columns, descriptor.len() as u64);
+
+        let mut cmo_table = Vec::with_capacity(num_columns * ENTRY_BYTES as usize);
+        for range in &places.columns {
+            push_entry(&mut cmo_table, range);
+        }
+        if self.checksums {
+            let checksums = Checksums {
+                columns: columns.iter().map(|c| (c.crcs.as_slice(), c.message.as_slice())).collect(),
+                globals: &self.global_crcs,
+                cmo_table: &cmo_table,
+                descriptor: &descriptor,
+                num_global_buffers: self.global_buffers.len() as u32 + 2,
+            };
+            let range = self.append_buffer(checksums.emit().into());
+            debug_assert_eq!(range.start, places.checksums);
+            self.global_buffers.push(range);
+            let global_buffer = self.global_buffers.len() as u32;
+            self.extras.push(Extra { kind: KIND_CHECKSUMS, global_buffer });
+        }
+        let descriptor = self.append(descriptor.into());
+        debug_assert_eq!(descriptor.start, places.descriptor);
+        for (range, column) in places.columns.iter().zip(columns) {
+            self.pad_to(range.start);
+            self.append(column.message.into());
+        }
+        let cmo_start = self.append(cmo_table.into()).start;
+        let mut gbo_table = Vec::new();
+        push_entry(&mut gbo_table, &descriptor);
+        self.global_buffers.iter().for_each(|range| push_entry(&mut gbo_table, range));
+        let gbo_table = Bytes::from(gbo_table);
+        let gbo_start = self.append(gbo_table.clone()).start;
+        let footer = Footer {
+            column_meta_start: places.columns.first().map_or(cmo_start, |range| range.start),
+            cmo_start,
+            gbo_start,
+            num_global_buffers: self.global_buffers.len() as u32 + 1,
+            num_columns: schema.num_columns,
+            version: self.version,
+            raw_version: self.version.to_footer(),
+        };
+        let footer: [u8; FOOTER_BYTES] = footer.emit();
+        if !self.extras.is_empty() {
+            self.append(extras::emit(&self.extras, &gbo_table, &footer).into());
+        }
+        self.append(Bytes::copy_from_slice(&footer));
+        Ok(Finished { output: self.output, file_bytes: self.position })
+    }
+
+    /// Works out where everything will be, since the checksums stand before what they cover.
+    fn place(&self, columns: &[ColumnState], descriptor_bytes: u64) -> Places {
+        let aligned = |at: u64| at.next_multiple_of(self.alignment);
+        let checksums = self.position;
+        let mut at = checksums;
+        if self.checksums {
+            let page_units = columns.iter().map(|c| c.crcs.len() as u64).sum();
+            let globals = self.global_crcs.len() as u64;
+            at = aligned(at + Checksums::buffer_bytes(page_units, globals, columns.len() as u64));
+        }
+        let descriptor = at;
+        at += descriptor_bytes;
+        let mut ranges = Vec::with_capacity(columns.len());
+        for column in columns {
+            if self.alignment > 64 {
+                at = aligned(at);
+            }
+            let end = at + column.message.len() as u64;
+            ranges.push(at..end);
+            at = end;
+        }
+        Places { checksums, descriptor, columns: ranges }
+    }
+
+    fn pad_to(&mut self, position: u64) {
+        let padding = (position - self.position) as usize;
+        self.append(Bytes::from_static(&PADDING[..padding]));
+    }
+}
+
+/// Offsets of what [`ContainerEncoder::finish`] appends.
+struct Places {
+    checksums: u64,
+    descriptor: u64,
+    columns: Vec<Range<u64>>,
+}
+
+fn push_entry(table: &mut Vec<u8>, range: &Range<u64>) {
+    table.extend_from_slice(&range.start.to_le_bytes());
+    table.extend_from_slice(&(range.end - range.start).to_le_bytes());
+}
+
+/// A description embedded where it is needed.
+fn describe(type_url: String, message: Bytes) -> pb::Encoding {
+    let any = pb::Any { type_url, value: message };
+    let direct = pb::DirectEncoding { encoding: any.encode_to_vec().into() };
+    pb::Encoding { location: Some(pb::encoding::Location::Direct(direct)) }
+}
