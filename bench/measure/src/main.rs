@@ -30,6 +30,19 @@ fn main() -> Outcome<()> {
     let time = Duration::from_secs_f64(seconds);
 
     let file = File::open(path)?;
+    if let Ok(only) = std::env::var("PENNON_ONLY") {
+        // One measure alone, for a profiler.
+        let mut next = sets.iter().cycle();
+        let figure = repeat(time, || match only.as_str() {
+            "scan" => scan(&file, threads).map(|batches| count(&batches)),
+            _ => {
+                let rows = next.next().ok_or("no rows")?;
+                Ok(count(&file.take(rows).batches()?.collect::<Result<Vec<_>, _>>()?))
+            }
+        })?;
+        println!("{figure}");
+        return Ok(());
+    }
     let open = repeat(time / 4, || Ok(File::open(path)?.num_rows()))?;
     let scan = repeat(time, || scan(&file, threads).map(|batches| count(&batches)))?;
     let stream = repeat(time, || {

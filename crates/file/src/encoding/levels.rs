@@ -116,12 +116,14 @@ pub(crate) fn level_at(
 }
 
 /// Appends the validity of `num_levels` levels, a value being there when its level is at most
-/// `threshold`, for pages whose levels and values are the same in number. Says how many are there.
+/// `threshold`, for pages whose levels and values are the same in number; none may pass `max`, which is
+/// at least 1. Says how many are there.
 pub(crate) fn append_validity(
     encoding: &Encoding,
     data: &[u8],
     num_levels: usize,
     threshold: u16,
+    max: u16,
     out: &mut BooleanBufferBuilder,
     limits: &Limits,
     scratch: &mut Scratch,
@@ -142,6 +144,10 @@ pub(crate) fn append_validity(
     } else {
         scratch.levels.clear();
         decode_levels(encoding, data, num_levels, &mut scratch.levels, limits)?;
+        let highest = scratch.levels.iter().fold(0, |a, b| a.max(*b));
+        if highest > max {
+            corrupt!("level {highest} on a page whose highest is {max}");
+        }
         bits::at_most(&scratch.levels, threshold, &mut scratch.words)
     };
     out.append_packed_range(0..num_levels, bytes_of(&scratch.words));

@@ -71,6 +71,17 @@ impl Validity {
         self.len += count;
     }
 
+    /// Lets `append` add `count` bits and say how many of them are set.
+    pub(crate) fn append_with(
+        &mut self,
+        count: usize,
+        append: impl FnOnce(&mut BooleanBufferBuilder) -> Result<usize>,
+    ) -> Result<()> {
+        append(self.bits_mut(count))?;
+        self.len += count;
+        Ok(())
+    }
+
     /// The bitmap, made if need be, with room for `more`; the caller appends and counts.
     fn bits_mut(&mut self, more: usize) -> &mut BooleanBufferBuilder {
         let len = self.len;

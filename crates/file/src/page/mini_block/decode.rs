@@ -15,7 +15,10 @@ use super::super::leaf_data::{LeafData, Structure, Validity};
 use super::super::scratch::PageScratch;
 use super::super::{MiniBlockLayout, PageBuffers};
 use super::index::{CHUNKS, MiniBlockIndex, RowIndex};
-use crate::encoding::{ChunkReader, Encoding, ValueType, Values, append_dictionary, decode_levels, level_at};
+use crate::encoding::{
+    ChunkReader, Encoding, ValueType, Values, append_dictionary, append_validity as append_levels,
+    decode_levels, level_at,
+};
 use crate::error::corrupt;
 use crate::io::Segments;
 use crate::{Error, Limits, Result};
@@ -396,6 +399,17 @@ fn append_plain_levels(
             }
         }
         return Ok(());
+    }
+    if let (Structure::Flat(validity), [part]) = (&mut out.structure, parts)
+        && part.len() == num_values
+        && left == num_values
+        && index.max_def == 1
+    {
+        // A whole chunk of a flat column: its levels go into the bitmap a word at a time.
+        let scratch = &mut scratch.encoding;
+        return validity.append_with(num_values, |bits| {
+            append_levels(encoding, chunk.def, num_values, 0, 1, bits, page.limits, scratch)
+        });
     }
     page.levels(encoding, chunk.def, num_values, index.max_def, &mut scratch.def)?;
     for part in parts {
