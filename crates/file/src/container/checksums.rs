@@ -225,7 +225,11 @@ fn verify_units(bytes: &[u8], crcs: &[u8], what: &str) -> Result<()> {
         let (expected, found) = (crc_at(crcs, at), crc32c::crc32c(unit));
         if expected != found {
             let start = at * UNIT_BYTES as usize;
-            return Err(mismatch(&format!("bytes {start}..{} of {what}", start + unit.len()), expected, found));
+            return Err(mismatch(
+                &format!("bytes {start}..{} of {what}", start + unit.len()),
+                expected,
+                found,
+            ));
         }
     }
     Ok(())
@@ -309,8 +313,9 @@ impl PageChecks {
             let found = crc32c::crc32c(&bytes[(unit_start - start) as usize..(unit_end - start) as usize]);
             let expected = crc_at(&self.crcs, unit);
             if found != expected {
-                return Err(mismatch(&format!("bytes {unit_start}..{unit_end}"), expected, found)
-                    .in_buffer(buffer));
+                return Err(
+                    mismatch(&format!("bytes {unit_start}..{unit_end}"), expected, found).in_buffer(buffer)
+                );
             }
             let bit = 1 << (unit % 64);
             if self.seen[unit / 64].fetch_or(bit, Ordering::AcqRel) & bit == 0 {
@@ -360,8 +365,7 @@ impl Checksums<'_> {
         let page_units: u64 = self.columns.iter().map(|(crcs, _)| crcs.len() as u64).sum();
         let global_units = self.globals.len() as u64;
         let num_columns = self.columns.len() as u64;
-        let mut out =
-            Vec::with_capacity(Self::buffer_bytes(page_units, global_units, num_columns) as usize);
+        let mut out = Vec::with_capacity(Self::buffer_bytes(page_units, global_units, num_columns) as usize);
         let mut cmo_crcs = Vec::new();
         unit_crcs(self.cmo_table, &mut cmo_crcs);
         let push = |out: &mut Vec<u8>, crcs: &[u32]| {
@@ -463,7 +467,8 @@ mod tests {
         assert_eq!(bytes[24..32], [2, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(bytes[36..40], crc32c::crc32c(&[5; 32]).to_le_bytes());
         assert_eq!(bytes[40..44], crc32c::crc32c(b"descriptor").to_le_bytes());
-        let trailer = [2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 1, 0, 0, 0];
+        let trailer =
+            [2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 16, 0, 0, 1, 0, 0, 0];
         assert_eq!(bytes[44..76], trailer);
         assert_eq!(bytes[80..], crc32c::crc32c(&bytes[..80]).to_le_bytes());
         let globals = [0..10, 64..100, 1000..1000 + bytes.len() as u64];

@@ -134,7 +134,10 @@ impl ContainerEncoder {
     pub(crate) fn add_page(&mut self, column: u32, page: NewPage) -> Result<()> {
         let column = column as usize;
         if column >= Limits::default().columns {
-            return Err(Error::limit(format!("column {column}: a file has at most {}", Limits::default().columns)));
+            return Err(Error::limit(format!(
+                "column {column}: a file has at most {}",
+                Limits::default().columns
+            )));
         }
         while self.columns.len() <= column {
             self.columns.push(ColumnState::new());

@@ -78,7 +78,9 @@ pub(crate) fn parse(before: &[u8], gbo_table: &[u8], footer: &[u8; FOOTER_BYTES]
              expected {stored:08x}, found {crc:08x}"
         ),
         // The name of the record is damaged, or all but its name is as it should be.
-        (1..=2, _) => corrupt!("the extras record is named {:?}, not PENNONX1", String::from_utf8_lossy(magic)),
+        (1..=2, _) => {
+            corrupt!("the extras record is named {:?}, not PENNONX1", String::from_utf8_lossy(magic))
+        }
         (_, Some(crc)) if crc == stored => {
             corrupt!("an extras record with the right checksum is named {:02x?}, not PENNONX1", magic)
         }

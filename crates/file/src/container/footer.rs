@@ -120,7 +120,9 @@ pub(super) fn not_lance(end: &[u8]) -> Error {
         _ => "",
     };
     let text = String::from_utf8_lossy(end);
-    Error::corrupt(format!("not a Lance file: the last four bytes are {end:02x?} ({text:?}), not LANC{known}"))
+    Error::corrupt(format!(
+        "not a Lance file: the last four bytes are {end:02x?} ({text:?}), not LANC{known}"
+    ))
 }
 
 #[cfg(test)]
@@ -129,8 +131,8 @@ mod tests {
 
     /// The footer of container.md §6.
     const EXAMPLE: [u8; 40] = [
-        0xfd, 0, 0, 0, 0, 0, 0, 0, 0xe2, 1, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0,
-        3, 0, 0x4c, 0x41, 0x4e, 0x43,
+        0xfd, 0, 0, 0, 0, 0, 0, 0, 0xe2, 1, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0,
+        0, 0, 3, 0, 0x4c, 0x41, 0x4e, 0x43,
     ];
 
     #[test]
@@ -151,7 +153,10 @@ mod tests {
         bytes[16..18].copy_from_slice(&[0x22, 1]);
         bytes[24..40].copy_from_slice(&[1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 1, 0, 0x4c, 0x41, 0x4e, 0x43]);
         let footer = Footer::parse(&bytes, 346, &Limits::default()).unwrap();
-        assert_eq!((footer.column_meta_start, footer.cmo_range(), footer.gbo_range()), (159, 274..290, 290..306));
+        assert_eq!(
+            (footer.column_meta_start, footer.cmo_range(), footer.gbo_range()),
+            (159, 274..290, 290..306)
+        );
         assert_eq!(footer.version, FormatVersion::V2_1);
     }
 
@@ -171,7 +176,10 @@ mod tests {
         let mut bytes = EXAMPLE;
         bytes[36..].copy_from_slice(b"PAR1");
         let text = Footer::parse(&bytes, 570, &Limits::default()).unwrap_err().to_string();
-        assert!(text.contains("not a Lance file") && text.contains("not LANC; this looks like Parquet"), "{text}");
+        assert!(
+            text.contains("not a Lance file") && text.contains("not LANC; this looks like Parquet"),
+            "{text}"
+        );
         bytes = EXAMPLE;
         bytes[34] = 2;
         let text = Footer::parse(&bytes, 570, &Limits::default()).unwrap_err().to_string();

@@ -113,7 +113,10 @@ impl Decode for OpenFile {
         let Some(tail) = segments.bytes(&tail_range) else { return Ok(Step::Need(vec![tail_range])) };
         let Some((before, footer_bytes)) = tail.split_last_chunk::<FOOTER_BYTES>() else {
             return Err(if tail.ends_with(&super::footer::MAGIC) {
-                Error::corrupt(format!("a Lance file of {} bytes; the footer alone has {FOOTER_BYTES}", tail.len()))
+                Error::corrupt(format!(
+                    "a Lance file of {} bytes; the footer alone has {FOOTER_BYTES}",
+                    tail.len()
+                ))
             } else {
                 not_lance(&tail[tail.len().saturating_sub(4)..])
             });
@@ -188,7 +191,10 @@ impl Decode for OpenFile {
 
 fn check_metadata_bytes(bytes: u64, what: &str, limits: &Limits) -> Result<()> {
     if bytes > limits.metadata_bytes {
-        return Err(Error::limit(format!("{what} have {bytes} bytes; at most {} are read", limits.metadata_bytes)));
+        return Err(Error::limit(format!(
+            "{what} have {bytes} bytes; at most {} are read",
+            limits.metadata_bytes
+        )));
     }
     Ok(())
 }

@@ -34,24 +34,31 @@ fn join(output: Vec<Bytes>) -> Bytes {
 
 /// A `PageLayout` of flat values: what it says does not matter here.
 fn layout() -> Bytes {
-    Bytes::from_static(&[0x0a, 0x0d, 0x1a, 0x04, 0x0a, 0x02, 0x08, 0x40, 0x32, 0x01, 0x01, 0x38, 0x01, 0x48, 0x64])
+    Bytes::from_static(&[
+        0x0a, 0x0d, 0x1a, 0x04, 0x0a, 0x02, 0x08, 0x40, 0x32, 0x01, 0x01, 0x38, 0x01, 0x48, 0x64,
+    ])
 }
 
 /// Three columns, pages of one, two and no buffers, two global buffers.
 fn small_file(alignment: u64, checksums: bool) -> Bytes {
     let mut encoder = ContainerEncoder::new(FormatVersion::V2_1, alignment, checksums).unwrap();
-    let page = |buffers: Vec<Bytes>, length, priority| NewPage { buffers, length, priority, layout: layout() };
+    let page =
+        |buffers: Vec<Bytes>, length, priority| NewPage { buffers, length, priority, layout: layout() };
     let long: Vec<u8> = (0..9_000u32).map(|i| (i % 253) as u8).collect();
     encoder.add_page(0, page(vec![Bytes::from(long)], 10, 0)).unwrap();
     encoder.add_page(2, page(vec![], 20, 0)).unwrap();
     assert_eq!(encoder.add_global_buffer(Bytes::from_static(b"a global buffer")), 1);
-    encoder.add_page(0, page(vec![Bytes::from_static(b"abc"), Bytes::new(), Bytes::from_static(b"de")], 10, 10)).unwrap();
+    encoder
+        .add_page(0, page(vec![Bytes::from_static(b"abc"), Bytes::new(), Bytes::from_static(b"de")], 10, 10))
+        .unwrap();
     encoder.add_extra(4711, Bytes::from_static(b"of another kind")).unwrap();
     let schema = schema(vec![
         Field::new("a", DataType::Int64, true),
         Field::new("b", DataType::Utf8, false),
         Field::new("c", DataType::Timestamp(TimeUnit::Microsecond, Some("+08:00".into())), true)
-            .with_metadata([("k".to_owned(), "v".to_owned())].into_iter().collect::<std::collections::HashMap<_, _>>()),
+            .with_metadata(
+                [("k".to_owned(), "v".to_owned())].into_iter().collect::<std::collections::HashMap<_, _>>(),
+            ),
     ]);
     let mut output = encoder.take_output();
     let Finished { output: rest, file_bytes } = encoder.finish(&schema, 20).unwrap();
@@ -85,7 +92,9 @@ fn worked_example() -> Bytes {
     let column = b"\x0a\x29\x12\x27\x0a\x25\x0a\x1f/lance.encodings.ColumnEncoding\x12\x02\x0a\x00";
     file.extend_from_slice(column);
     file.extend_from_slice(b"\x12\x3c\x0a\x01\x00\x12\x01\x0c\x18\x03\x22\x32\x12\x30\x0a\x2e");
-    file.extend_from_slice(b"\x0a\x1e/lance.encodings.ArrayEncoding\x12\x0c\x0a\x0a\x0a\x08\x0a\x06\x0a\x04\x08\x20\x12\x00");
+    file.extend_from_slice(
+        b"\x0a\x1e/lance.encodings.ArrayEncoding\x12\x0c\x0a\x0a\x0a\x08\x0a\x06\x0a\x04\x08\x20\x12\x00",
+    );
     assert_eq!(file.len(), 0x166);
     // The second column's array encoding is not spelt out there; its length is.
     file.extend_from_slice(column);
@@ -263,7 +272,11 @@ fn files_that_are_something_else_are_named() {
 }
 
 /// Steps a decoder by hand; counts rounds and checks that needs once met are not asked again.
-fn run<D: Decode>(file: &[u8], mut decoder: D, mut cut: impl FnMut(u64) -> u64) -> (Result<D::Output>, usize) {
+fn run<D: Decode>(
+    file: &[u8],
+    mut decoder: D,
+    mut cut: impl FnMut(u64) -> u64,
+) -> (Result<D::Output>, usize) {
     let mut segments = Segments::new();
     for round in 0.. {
         match decoder.step(&segments) {
@@ -305,7 +318,8 @@ fn open_and_read(file: &[u8], cut: impl FnMut(u64) -> u64 + Copy) -> (Result<Str
 fn a_small_file_opens_in_one_round_and_a_wide_one_in_at_most_three() {
     let file = small_file(64, true);
     assert_eq!(open_and_read(&file, |left| left).1, 1);
-    let fields: Vec<Field> = (0..10_000).map(|i| Field::new(format!("c{i}"), DataType::Float32, true)).collect();
+    let fields: Vec<Field> =
+        (0..10_000).map(|i| Field::new(format!("c{i}"), DataType::Float32, true)).collect();
     let mut encoder = ContainerEncoder::new(FormatVersion::V2_1, 64, true).unwrap();
     for column in 0..10_000 {
         let buffers = vec![Bytes::from(vec![column as u8; 100])];
@@ -405,7 +419,11 @@ fn golden_files_open_with_the_schema_their_writer_meant() {
         opened += 1;
         let columns = columns(&file, &metadata).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(columns.len() as u64, case["notes"]["columns"].as_u64().unwrap(), "{name}");
-        assert_eq!(u64::from(metadata.schema.num_columns), columns.len() as u64, "{name}: columns of the schema");
+        assert_eq!(
+            u64::from(metadata.schema.num_columns),
+            columns.len() as u64,
+            "{name}: columns of the schema"
+        );
         let pages: usize = columns.iter().map(|c| c.pages.len()).sum();
         assert_eq!(pages as u64, case["notes"]["pages"].as_u64().unwrap(), "{name}: pages");
         let expected = std::fs::File::open(folder.join(case["expected"].as_str().unwrap())).unwrap();
@@ -426,11 +444,17 @@ fn golden_files_open_with_the_schema_their_writer_meant() {
             }
         }
         // What we would write for this schema is what was written, map entries in another order.
-        let again = Schema::parse(&metadata.schema.to_descriptor(7).into(), metadata.version(), &Limits::default());
+        let again =
+            Schema::parse(&metadata.schema.to_descriptor(7).into(), metadata.version(), &Limits::default());
         let (again, rows) = again.unwrap();
         assert_eq!((again.to_arrow(), rows), (found, 7), "{name}");
     }
-    assert!(wrong.is_empty(), "{} of {opened} schemas differ:\n{}", wrong.len(), wrong[..wrong.len().min(8)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {opened} schemas differ:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(8)].join("\n")
+    );
     println!("golden files: {opened} of {opened} opened with the expected schema");
 }
 

@@ -67,8 +67,21 @@ fn the_example_has_its_fifteen_columns_in_order() {
     let leaves = schema.leaves().unwrap();
     let paths: Vec<&str> = leaves.iter().map(|l| l.path.as_str()).collect();
     let expected = [
-        "i", "s.a", "s.b", "l.item", "ls.item.a", "ls.item.b", "m.key", "m.value", "f", "fs.item.q", "d", "pk", "n",
-        "es", "e",
+        "i",
+        "s.a",
+        "s.b",
+        "l.item",
+        "ls.item.a",
+        "ls.item.b",
+        "m.key",
+        "m.value",
+        "f",
+        "fs.item.q",
+        "d",
+        "pk",
+        "n",
+        "es",
+        "e",
     ];
     assert_eq!(paths, expected);
     assert_eq!(schema.num_columns, 15);
@@ -107,7 +120,11 @@ fn in_2_0_every_field_has_a_column() {
 fn a_schema_survives_the_descriptor_with_ids_and_metadata() {
     let arrow = arrow_schema::Schema::new_with_metadata(
         vec![
-            with(f("t", DataType::Timestamp(TimeUnit::Nanosecond, Some("America/New_York".into()))), FIELD_ID, "7"),
+            with(
+                f("t", DataType::Timestamp(TimeUnit::Nanosecond, Some("America/New_York".into()))),
+                FIELD_ID,
+                "7",
+            ),
             with(f("u", DataType::FixedSizeBinary(16)), EXTENSION_NAME, "arrow.uuid"),
             f("v", structure(vec![with(f("w", DataType::Int8), FIELD_ID, "1"), f("x", DataType::Int8)])),
         ],
@@ -126,7 +143,8 @@ fn a_schema_survives_the_descriptor_with_ids_and_metadata() {
     assert_eq!(again.to_arrow().metadata()["schema key"], "schema value");
     for pins in [["3", "3"], ["-1", "0"], ["x", "0"]] {
         let fields = pins.iter().enumerate();
-        let fields: Vec<_> = fields.map(|(i, p)| with(f(&i.to_string(), DataType::Int8), FIELD_ID, p)).collect();
+        let fields: Vec<_> =
+            fields.map(|(i, p)| with(f(&i.to_string(), DataType::Int8), FIELD_ID, p)).collect();
         let error = Schema::from_arrow(&arrow_schema::Schema::new(fields), FormatVersion::V2_2).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
     }
@@ -221,7 +239,11 @@ fn each_version_refuses_what_it_cannot_hold_and_names_the_column() {
         (f("fsl of nothing", fixed(Int32, 0)), false, false),
         (f("list of fsl of struct", list(fixed(point(), 2))), false, false),
         (f("fsl of struct of list", fixed(structure(vec![f("l", list(Int8))]), 2)), false, false),
-        (f("fsl of struct of fsl of struct", fixed(structure(vec![f("l", fixed(point(), 2))]), 2)), false, false),
+        (
+            f("fsl of struct of fsl of struct", fixed(structure(vec![f("l", fixed(point(), 2))]), 2)),
+            false,
+            false,
+        ),
         (f("sorted map", sorted), false, false),
         (f("no bytes", FixedSizeBinary(0)), false, true),
         (f("interval", Interval(arrow_schema::IntervalUnit::DayTime)), false, false),
@@ -262,7 +284,9 @@ fn broken_trees_are_corrupt() {
     let parse = |fields: Vec<pb::Field>| {
         let schema = pb::Schema { fields, ..Default::default() };
         let bytes = pb::FileDescriptor { schema: Some(schema), length: 1 }.encode_to_vec();
-        Schema::parse(&bytes.into(), FormatVersion::V2_2, &Limits::default()).map(|_| ()).map_err(|e| e.kind())
+        Schema::parse(&bytes.into(), FormatVersion::V2_2, &Limits::default())
+            .map(|_| ())
+            .map_err(|e| e.kind())
     };
     assert_eq!(parse(vec![field(0, -1, "int8"), field(5, -1, "list"), field(3, 5, "int8")]), Ok(()));
     assert_eq!(parse(vec![field(0, 7, "int8")]), Err(ErrorKind::Corrupt));
