@@ -237,6 +237,7 @@ fn each_version_refuses_what_it_cannot_hold_and_names_the_column() {
         (f("fsl of text", fixed(Utf8, 2)), false, false),
         (f("fsl of list", fixed(list(Int32), 2)), false, false),
         (f("fsl of nothing", fixed(Int32, 0)), false, false),
+        (f("fsl of dictionary", fixed(Dictionary(Box::new(Int8), Box::new(Int64)), 2)), false, false),
         (f("list of fsl of struct", list(fixed(point(), 2))), false, false),
         (f("fsl of struct of list", fixed(structure(vec![f("l", list(Int8))]), 2)), false, false),
         (
