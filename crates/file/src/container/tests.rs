@@ -469,3 +469,74 @@ fn a_column_beyond_the_table_and_a_missing_global_buffer_are_errors() {
     let none = Arc::new(Segments::new());
     assert!(none.slice(&(0..1)).is_none());
 }
+
+#[test]
+fn tables_in_any_place_and_order_are_read() {
+    let file = small_file(64, false);
+    let metadata = open(&file).unwrap();
+    let expected = format!("{:?}", columns(&file, &metadata).unwrap());
+    let table = |range: Range<u64>| file[range.start as usize..range.end as usize].to_vec();
+    let footer = &metadata.footer;
+    let mut moved = file[..file.len() - FOOTER_BYTES].to_vec();
+    let place = |moved: &mut Vec<u8>, bytes: Vec<u8>| {
+        moved.resize(moved.len().next_multiple_of(4096), 0);
+        let at = moved.len() as u64;
+        moved.extend(bytes);
+        at
+    };
+    let gbo_start = place(&mut moved, table(footer.gbo_range()));
+    let cmo_start = place(&mut moved, table(footer.cmo_range()));
+    moved.resize(moved.len() + 200_000, 0x48);
+    moved.extend(Footer { gbo_start, cmo_start, ..footer.clone() }.emit());
+    let (text, rounds) = open_and_read(&moved, |left| left);
+    assert!(text.unwrap().ends_with(&expected));
+    assert_eq!(rounds, 4, "tail, GBO table, descriptor and CMO table, columns");
+}
+
+#[test]
+fn limits_are_met_before_memory_is_asked_for() {
+    let file = small_file(64, true);
+    let opened = |limits: Limits| {
+        let source = Source::from_bytes(file.clone());
+        drive(&source, OpenFile::new(file.len() as u64, limits)).map(|_| ()).map_err(|e| e.kind())
+    };
+    let limits = |change: &dyn Fn(&mut Limits)| {
+        let mut limits = Limits::default();
+        change(&mut limits);
+        limits
+    };
+    assert_eq!(opened(limits(&|l| l.columns = 2)), Err(ErrorKind::Limit));
+    assert_eq!(opened(limits(&|l| l.metadata_bytes = 100)), Err(ErrorKind::Limit));
+    assert_eq!(opened(limits(&|l| l.nesting = 0)), Err(ErrorKind::Limit));
+    assert_eq!(opened(limits(&|l| l.columns = 3)), Ok(()));
+    let metadata = open(&file).unwrap();
+    let small = limits(&|l| l.buffer_bytes = 10);
+    assert_eq!(ReadGlobalBuffer::new(&metadata, 1, &small).unwrap_err().kind(), ErrorKind::Limit);
+}
+
+/// Measures opening a wide file: `cargo test --release … -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn opening_twenty_thousand_columns_takes() {
+    let fields: Vec<Field> =
+        (0..20_000).map(|i| Field::new(format!("c{i:05}"), DataType::Float32, true)).collect();
+    let mut encoder = ContainerEncoder::new(FormatVersion::V2_1, 64, true).unwrap();
+    for column in 0..20_000 {
+        let buffers = vec![Bytes::from(vec![column as u8; 100])];
+        encoder.add_page(column, NewPage { buffers, length: 25, priority: 0, layout: layout() }).unwrap();
+    }
+    let mut output = encoder.take_output();
+    output.extend(encoder.finish(&schema(fields), 25).unwrap().output);
+    let file = join(output);
+    for _ in 0..5 {
+        let start = std::time::Instant::now();
+        let metadata = open(&file).unwrap();
+        let opened = start.elapsed();
+        let projection = metadata.schema.project(&["c12345"]).unwrap();
+        let column = vec![projection.leaves[0].column];
+        drive(&Source::from_bytes(file.clone()), ReadColumns::new(&metadata, column)).unwrap();
+        let one = start.elapsed();
+        columns(&file, &metadata).unwrap();
+        println!("open {opened:?}, and one column {one:?}, and all {:?}", start.elapsed());
+    }
+}

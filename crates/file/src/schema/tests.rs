@@ -293,6 +293,7 @@ fn broken_trees_are_corrupt() {
     assert_eq!(parse(vec![field(0, 7, "int8")]), Err(ErrorKind::Corrupt));
     assert_eq!(parse(vec![field(0, 0, "int8")]), Err(ErrorKind::Corrupt));
     assert_eq!(parse(vec![field(0, -1, "int8"), field(0, -1, "int8")]), Err(ErrorKind::Corrupt));
+    assert_eq!(parse(vec![field(0, -1, "struct"), field(-1, 0, "int8"), field(-1, 0, "int8")]), Ok(()));
     assert_eq!(parse(vec![field(0, -1, "list")]), Err(ErrorKind::Corrupt));
     assert_eq!(parse(vec![field(0, -1, "map"), field(1, 0, "int8")]), Err(ErrorKind::Corrupt));
     assert_eq!(parse(vec![field(0, -1, "")]), Err(ErrorKind::Corrupt));
