@@ -17,6 +17,8 @@ mod extras;
 mod footer;
 mod global;
 mod metadata;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use checksums::{FileChecks, PageChecks, UNIT_BYTES};
 pub(crate) use column::{ColumnRecord, PageMessage, PageRecord, ReadColumns};

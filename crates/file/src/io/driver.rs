@@ -413,16 +413,22 @@ mod tests {
 
     #[test]
     fn a_decoder_that_never_ends_is_stopped() {
+        /// Wants one more byte every time.
         struct Greedy(u64);
         impl Decode for Greedy {
             type Output = ();
             fn step(&mut self, _: &Segments) -> Result<Step<()>> {
+                self.0 += 1;
                 Ok(Step::Need(vec![self.0..self.0 + 1]))
             }
         }
-        let source = Source::from_bytes(Bytes::from(file()));
-        assert!(drive(&source, Greedy(4)).unwrap_err().message().contains("not done after 16 rounds"));
-        assert!(drive(&source, Fixed(vec![])).unwrap().is_empty());
+        let counting = Arc::new(Counting { file: file(), reads: Mutex::default() });
+        let piecewise = Source::from_read_at(counting, SourceOptions::default()).unwrap();
+        let text = |error: Error| error.message().to_owned();
+        assert!(text(drive(&piecewise, Greedy(4)).unwrap_err()).contains("not done after 16 rounds"));
+        let whole = Source::from_bytes(Bytes::from(file()));
+        assert!(text(drive(&whole, Greedy(4)).unwrap_err()).contains("asked again for bytes it was given"));
+        assert!(drive(&piecewise, Fixed(vec![])).unwrap().is_empty());
     }
 
     #[test]

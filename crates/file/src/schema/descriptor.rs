@@ -137,7 +137,8 @@ fn build_tree(fields: Vec<pb::Field>, limits: &Limits) -> Result<Vec<Field>> {
                 field.name, limits.nesting
             )));
         }
-        if place_of.insert(field.id, index).is_some() {
+        // Descriptors of blobs in tables carry -1: fields that nothing refers to.
+        if field.id >= 0 && place_of.insert(field.id, index).is_some() {
             corrupt!("two fields of the schema have id {}; the second is {:?}", field.id, field.name);
         }
         depths.push(depth);

@@ -219,6 +219,7 @@ pub(crate) fn shape_of(data_type: &DataType) -> Result<ValueType> {
             shape @ (ValueType::Bits | ValueType::Fixed(_) | ValueType::Variable { .. }) => shape,
             _ => return unsupported(),
         },
+        FixedSizeList(item, _) if matches!(item.data_type(), Dictionary(..)) => return unsupported(),
         FixedSizeList(item, dimension) => {
             let items = shape_of(item.data_type())?;
             let dimension = usize::try_from(*dimension).unwrap_or(0);

@@ -76,6 +76,9 @@ pub(super) fn parse(text: &str, children: &[FieldRef], depth: usize) -> Result<D
 fn parse_leaf(text: &str) -> Result<DataType> {
     use DataType::*;
     let (head, rest) = text.split_once(':').unwrap_or((text, ""));
+    if rest.is_empty() && head != text {
+        return Err(unknown(text));
+    }
     Ok(match (head, rest) {
         ("null", "") => Null,
         ("bool", "") => Boolean,
@@ -410,9 +413,6 @@ mod tests {
             "time32:us",
             "date32:s",
         ] {
-            if text == "int32:" {
-                continue;
-            }
             assert!(parse(text, &[], 8).is_err(), "{text:?}");
         }
         let deep = format!("{}int8{}", "fixed_size_list:".repeat(1000), ":1".repeat(1000));

@@ -15,6 +15,8 @@ mod leaves;
 mod logical_type;
 mod project;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,8 +2,6 @@
 //!
 //! See encodings-2.1-2.2.md §3, §10.12, §10.13 and container.md §4.2.
 
-use std::collections::HashSet;
-
 use arrow_schema::{DataType, Field, Schema};
 
 use super::leaves::shape_of;
@@ -28,18 +26,10 @@ pub(super) fn check(schema: &Schema, version: FormatVersion) -> Result<()> {
             )));
         }
     }
-    let mut names = HashSet::new();
+    // Any names will do, two of one name and names with dots too: others read such files as well, though
+    // their table format does not take them.
     for field in schema.fields() {
         let name = field.name();
-        // Other readers of the format refuse such files when they open them.
-        if name.contains('.') {
-            return Err(
-                Error::unsupported("a top-level name with a dot in it; rename the column").in_column(name)
-            );
-        }
-        if !names.insert(name) {
-            return Err(Error::unsupported("two top-level columns of one name; rename one").in_column(name));
-        }
         check_field(field, version, Above::default()).map_err(|e| e.in_column(name))?;
     }
     Ok(())
