@@ -5,6 +5,7 @@ use arrow_schema::Field;
 
 use super::spec::Spec;
 use crate::encoding::Scheme;
+use crate::write::WriteOptions;
 use crate::{Error, FormatVersion, Result};
 
 /// General compression of values.
@@ -39,6 +40,8 @@ pub(crate) struct Tuning {
     pub(crate) spec: Spec,
     /// Values in a chunk at most, for tests.
     pub(crate) max_chunk_values: Option<usize>,
+    /// Bytes that a chunk aims at, at most, for tests.
+    pub(crate) max_chunk_bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,17 +71,10 @@ pub(crate) struct DictionaryTuning {
 
 impl Tuning {
     /// Reads the keys of `field`, and of the top-level field it is part of.
-    pub(crate) fn new(
-        version: FormatVersion,
-        compression: Compression,
-        max_chunk_values: Option<usize>,
-        spec: Spec,
-        field: &Field,
-        top: &Field,
-    ) -> Result<Self> {
+    pub(crate) fn new(options: &WriteOptions, spec: Spec, field: &Field, top: &Field) -> Result<Self> {
         let mut tuning = Self {
-            version,
-            compression,
+            version: options.format_version,
+            compression: options.compression,
             fsst: false,
             rle_threshold: None,
             byte_stream_split: Switch::Auto,
@@ -91,7 +87,8 @@ impl Tuning {
             },
             layout: None,
             spec,
-            max_chunk_values,
+            max_chunk_values: options.max_chunk_values,
+            max_chunk_bytes: options.max_chunk_bytes,
         };
         tuning.read_keys(field, top)?;
         Ok(tuning)

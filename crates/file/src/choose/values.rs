@@ -5,7 +5,7 @@
 
 use super::spec::ValueSpec;
 use super::tuning::{Switch, Tuning};
-use crate::encoding::{Encoding, PackedField, PackedWidth, Scheme, Values, encode_value, train_fsst};
+use crate::encoding::{Encoding, PackedField, PackedWidth, Scheme, ValueWriter, Values, train_fsst};
 use crate::page::ZipWidth;
 use crate::page::mini_block::{ChunkRule, Count, runs};
 use crate::{Error, Result};
@@ -169,10 +169,11 @@ fn fsst(values: &Values, wanted: bool, forced: bool) -> Option<(Encoding, usize)
     let encoding = train_fsst(values, 0..values.len())?;
     // What some values become says what all do.
     let step = (values.len() / 1024).max(1);
+    let mut writer = ValueWriter::new(&encoding, &values.shape()).ok()?;
     let (mut before, mut after) = (0usize, Vec::new());
     for index in (0..values.len()).step_by(step) {
         before += crate::array::shred::value_bytes(values, index).map_or(0, <[u8]>::len);
-        encode_value(&encoding, values, index, &mut after).ok()?;
+        writer.encode(values, index, &mut after).ok()?;
     }
     let bytes = (total as u128 * after.len() as u128 / before.max(1) as u128) as usize;
     let raw = values.byte_size();
@@ -246,6 +247,7 @@ pub(super) fn rule(encoding: &Encoding, tuning: &Tuning) -> ChunkRule {
         }
         _ => plain_rule(PLAIN_BYTES, Count::Plain),
     };
+    rule.target_bytes = rule.target_bytes.min(tuning.max_chunk_bytes);
     if let Some(max) = tuning.max_chunk_values {
         rule.max_values = rule.max_values.min(1 << max.max(2).ilog2());
     }

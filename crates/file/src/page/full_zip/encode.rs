@@ -8,7 +8,7 @@
 //! encodings-2.1-2.2.md §7.
 
 use crate::array::shred::LeafPage;
-use crate::encoding::{Encoding, FixedValues, Values, encode_value};
+use crate::encoding::{Encoding, FixedValues, ValueWriter, Values};
 use crate::page::encode::EncodedPage;
 use crate::page::{FullZipLayout, Layout, ZipWidth};
 use crate::{Error, Result};
@@ -41,6 +41,7 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
     let is_indexed = bits_rep > 0 || is_variable;
     let (top, visible) = (page.max_rep(), page.max_visible());
 
+    let mut writer = ValueWriter::new(encoding, &values.shape())?;
     let mut data = Vec::new();
     let mut starts: Vec<usize> = Vec::new();
     let mut value = 0;
@@ -58,7 +59,7 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
         match width {
             ZipWidth::Value(bits) => {
                 let before = data.len();
-                encode_value(encoding, values, value, &mut data)?;
+                writer.encode(values, value, &mut data)?;
                 if (data.len() - before) as u64 * 8 != bits {
                     return Err(Error::invalid(format!(
                         "a full-zip value of {} bytes where {bits} bits are declared",
@@ -69,7 +70,7 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
             ZipWidth::Length(bits) => {
                 if def == 0 {
                     scratch.clear();
-                    encode_value(encoding, values, value, &mut scratch)?;
+                    writer.encode(values, value, &mut scratch)?;
                     if bits == 32 {
                         let len = u32::try_from(scratch.len())
                             .map_err(|_| Error::invalid("a value longer than 4 GiB under 32-bit lengths"))?;

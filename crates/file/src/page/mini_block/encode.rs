@@ -9,7 +9,7 @@
 
 use super::plan::{ChunkPlan, ChunkRule, plan};
 use crate::array::shred::LeafPage;
-use crate::encoding::{Encoding, Values, encode_block, encode_chunk, encode_levels};
+use crate::encoding::{ChunkWriter, Encoding, Values, encode_block, encode_levels};
 use crate::page::encode::{EncodedPage, LevelChoice, LevelStats};
 use crate::page::{Layout, MiniBlockLayout, PageDictionary};
 use crate::{Error, Result};
@@ -81,7 +81,7 @@ fn encode_chunks(
     let mut table = Vec::new();
     let mut data = Vec::new();
     let mut levels = Vec::new();
-    let mut num_buffers = 0;
+    let mut writer = ChunkWriter::new(&choice.values, &values.shape())?;
     for (i, chunk) in chunks.iter().enumerate() {
         let rep_bytes = match &rep {
             Some(encoding) => Some(encode_levels(encoding, &page.rep[chunk.events.clone()])?),
@@ -94,8 +94,7 @@ fn encode_chunks(
             }
             None => None,
         };
-        let buffers = encode_chunk(&choice.values, values, chunk.values.clone())?;
-        num_buffers = buffers.len();
+        let buffers = writer.encode(values, chunk.values.clone())?;
         let start = data.len();
         if !append_chunk(&mut data, chunk, rep_bytes, def_bytes, &buffers, choice.large_chunks) {
             return Ok(None);
@@ -133,7 +132,7 @@ fn encode_chunks(
         def,
         values: choice.values.clone(),
         dictionary: page_dictionary,
-        num_buffers: num_buffers as u64,
+        num_buffers: writer.num_buffers() as u64,
         num_items: values.len() as u64,
         large_chunks: choice.large_chunks,
     });
