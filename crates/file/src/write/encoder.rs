@@ -18,7 +18,7 @@ use super::options::WriteOptions;
 use crate::array::shred::{leaf_bytes, leaf_paths};
 use crate::choose::{Spec, Tuning};
 use crate::container::{ContainerEncoder, NewPage};
-use crate::schema::Schema;
+use crate::schema::{LeafKind, Schema};
 use crate::{Error, Result};
 
 /// Arrow bytes from which on columns are worth spreading over threads.
@@ -63,8 +63,15 @@ impl FileEncoder {
         let leaves = stored.leaves()?;
         let arrow = stored.to_arrow();
         let paths = leaf_paths(arrow.fields())?;
+        if let Some(blob) = leaves.iter().find(|leaf| leaf.kind == LeafKind::Blob) {
+            return Err(Error::unsupported("blob columns are not written yet").in_column(&blob.path));
+        }
         if paths.len() != leaves.len() {
-            return Err(Error::unsupported("blob columns are not written yet"));
+            return Err(Error::invalid(format!(
+                "internal: {} leaves where {} columns are stored",
+                paths.len(),
+                leaves.len()
+            )));
         }
         for (path, _) in &options.encodings {
             if !leaves.iter().any(|leaf| leaf.path == *path) {

@@ -29,7 +29,7 @@ use crate::encoding::{ValueType, Values};
 use crate::{Error, Result};
 
 pub(crate) use page::{DefLevels, LeafPage};
-pub(crate) use path::{LeafPath, Step, StepKind, is_packed, leaf_paths, quoted};
+pub(crate) use path::{LeafPath, leaf_paths};
 pub(crate) use source::value_bytes;
 
 use dictionary::{Keys, PageEntries};
@@ -82,10 +82,6 @@ impl LeafBuffer {
             entries: path.dictionary.map(|keys| PageEntries::new(keys, path.shape.clone())),
             path,
         }
-    }
-
-    pub(crate) fn path(&self) -> &Arc<LeafPath> {
-        &self.path
     }
 
     pub(crate) fn num_rows(&self) -> usize {

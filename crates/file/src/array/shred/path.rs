@@ -91,7 +91,7 @@ impl LeafPath {
 }
 
 /// Whether a field is stored as a packed struct (spec 13).
-pub(crate) fn is_packed(field: &Field) -> bool {
+fn is_packed(field: &Field) -> bool {
     ["lance-encoding:packed", "packed"].iter().any(|key| {
         field.metadata().get(*key).is_some_and(|v| {
             matches!(v.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y")
@@ -110,7 +110,7 @@ pub(crate) fn leaf_paths(fields: &Fields) -> Result<Vec<LeafPath>> {
 }
 
 /// A field name as part of a path: backquoted unless it is made of letters, digits and underscores.
-pub(crate) fn quoted(name: &str) -> String {
+fn quoted(name: &str) -> String {
     if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
         name.to_owned()
     } else {
@@ -209,11 +209,11 @@ fn keys_of(key: &DataType) -> Result<DictionaryKeys> {
 }
 
 /// The physical shape of a leaf of an Arrow type; of the values of a dictionary type.
-pub(crate) fn shape_of(data_type: &DataType) -> Result<ValueType> {
+fn shape_of(data_type: &DataType) -> Result<ValueType> {
     Ok(match data_type {
         DataType::Null => ValueType::Null,
         DataType::Boolean => ValueType::Bits,
-        DataType::Utf8 | DataType::Binary => ValueType::Variable { wide: false },
+        DataType::Utf8 | DataType::Binary | DataType::Utf8View | DataType::BinaryView => ValueType::Variable { wide: false },
         DataType::LargeUtf8 | DataType::LargeBinary => ValueType::Variable { wide: true },
         DataType::FixedSizeBinary(n) => ValueType::Fixed(dimension_of(*n, "fixed_size_binary")?),
         DataType::FixedSizeList(item, dimension) => {

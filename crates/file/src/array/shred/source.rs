@@ -6,7 +6,9 @@
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, LargeBinaryArray, LargeStringArray, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray, StringViewArray,
+};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
 
@@ -20,6 +22,9 @@ pub(crate) enum Source {
     Fixed { width: usize, bytes: Buffer },
     Variable { offsets: OffsetBuffer<i32>, data: Buffer },
     LargeVariable { offsets: OffsetBuffer<i64>, data: Buffer },
+    /// Views are stored as plain values.
+    StringView(StringViewArray),
+    BinaryView(BinaryViewArray),
     List { dimension: usize, items: Box<Nullable> },
     Struct(Vec<Nullable>),
 }
@@ -57,6 +62,12 @@ impl Source {
             (ValueType::Variable { .. }, DataType::LargeBinary) => {
                 let array: &LargeBinaryArray = array.as_binary();
                 Self::LargeVariable { offsets: array.offsets().clone(), data: array.values().clone() }
+            }
+            (ValueType::Variable { .. }, DataType::Utf8View) => {
+                Self::StringView(array.as_string_view().clone())
+            }
+            (ValueType::Variable { .. }, DataType::BinaryView) => {
+                Self::BinaryView(array.as_binary_view().clone())
             }
             (ValueType::List { dimension, items }, DataType::FixedSizeList(..)) => Self::List {
                 dimension: *dimension,
@@ -97,6 +108,8 @@ impl Source {
             Self::LargeVariable { offsets, data } => {
                 Some(&data[offsets[slot] as usize..offsets[slot + 1] as usize])
             }
+            Self::StringView(array) => Some(array.value(slot).as_bytes()),
+            Self::BinaryView(array) => Some(array.value(slot)),
             Self::Bits(bits) => Some(if bits.value(slot) { &[1] } else { &[0] }),
             Self::Null | Self::List { .. } | Self::Struct(_) => None,
         }
@@ -168,6 +181,11 @@ impl Source {
                 let done = out.extend_offsets(&offsets[range.start..=range.end], data);
                 return all_fit(done, count);
             }
+            (Self::StringView(_) | Self::BinaryView(_), Values::Variable(out)) => {
+                let mut pushed = |slot: &usize| self.value(*slot).is_some_and(|bytes| out.push(bytes));
+                let done = range.take_while(|slot| pushed(slot)).count();
+                return all_fit(done, count);
+            }
             (Self::List { dimension, items }, Values::List(out)) => {
                 let slots = range.start * dimension..range.end * dimension;
                 items.append_items(out, slots)?;
@@ -222,6 +240,14 @@ impl Source {
             }
             Self::LargeVariable { offsets, .. } => {
                 (offsets[range.end] - offsets[range.start]) as usize + 8 * range.len()
+            }
+            Self::StringView(array) => {
+                let lengths = array.views()[range.clone()].iter().map(|view| *view as u32 as usize);
+                lengths.sum::<usize>() + 4 * range.len()
+            }
+            Self::BinaryView(array) => {
+                let lengths = array.views()[range.clone()].iter().map(|view| *view as u32 as usize);
+                lengths.sum::<usize>() + 4 * range.len()
             }
             Self::List { dimension, items } => {
                 items.source.byte_size(&(range.start * dimension..range.end * dimension))
