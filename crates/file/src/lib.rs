@@ -1,6 +1,7 @@
 //! The Lance v2 file format: read, write, take, scan.
 
 mod array;
+mod choose;
 mod column;
 mod container;
 mod encoding;
@@ -15,7 +16,9 @@ mod scan;
 mod schema;
 mod verify;
 mod version;
+mod write;
 
+pub use choose::Compression;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInspection};
 
@@ -24,3 +27,4 @@ pub use read::{File, OpenOptions};
 pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Scan, Take, TakeBatches};
 pub use verify::VerifyReport;
 pub use version::FormatVersion;
+pub use write::{FileEncoder, FileWriter, PathWriter, WriteOptions};

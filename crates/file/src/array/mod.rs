@@ -2,5 +2,6 @@
 
 mod assemble;
 mod build;
+pub(crate) mod shred;
 
 pub(crate) use assemble::assemble;

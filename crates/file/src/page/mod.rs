@@ -9,11 +9,12 @@
 //! See encodings-2.1-2.2.md §4 to §8 and `docs/format/`.
 
 mod buffers;
-mod constant;
-mod full_zip;
+pub(crate) mod constant;
+pub(crate) mod encode;
+pub(crate) mod full_zip;
 mod leaf_data;
 pub(crate) mod levels;
-mod mini_block;
+pub(crate) mod mini_block;
 mod reader;
 mod scratch;
 mod wire;

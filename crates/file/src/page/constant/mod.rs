@@ -8,5 +8,7 @@
 //! ```
 
 mod decode;
+mod encode;
 
 pub(crate) use decode::{ConstantIndex, ConstantPage, decode};
+pub(crate) use encode::{encode_empty_struct, encode_null, encode_scalar};

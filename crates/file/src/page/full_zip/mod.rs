@@ -6,5 +6,7 @@
 //! ```
 
 mod decode;
+mod encode;
 
 pub(crate) use decode::{FullZipIndex, FullZipPage, decode};
+pub(crate) use encode::encode;

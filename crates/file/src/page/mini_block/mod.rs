@@ -8,8 +8,12 @@
 //! ```
 
 mod decode;
+mod encode;
+mod plan;
 mod index;
 
 pub(super) use decode::append_validity;
 pub(crate) use decode::{MiniBlockPage, decode};
 pub(crate) use index::{LeafShape, MiniBlockIndex};
+pub(crate) use encode::{MiniBlockChoice, encode};
+pub(crate) use plan::{ChunkRule, Count, runs};

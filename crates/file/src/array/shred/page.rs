@@ -1,0 +1,230 @@
+//! One page's worth of a leaf column: levels numbered as this page needs, and values.
+
+use arrow_buffer::BooleanBuffer;
+use std::ops::Range;
+
+use crate::encoding::Values;
+use crate::page::{Layer, max_def, max_rep, max_visible};
+
+/// Definition levels of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum DefLevels {
+    /// None is stored: everything is valid.
+    Zero,
+    /// A set bit is level 0, the others are level 1.
+    Validity(BooleanBuffer),
+    Levels(Vec<u16>),
+}
+
+/// Rows of a leaf, ready to become a page.
+#[derive(Debug)]
+pub(crate) struct LeafPage {
+    /// Innermost first.
+    pub(crate) layers: Vec<Layer>,
+    /// Top-level rows.
+    pub(crate) num_rows: usize,
+    pub(crate) num_events: usize,
+    /// Empty where there are no lists.
+    pub(crate) rep: Vec<u16>,
+    pub(crate) def: DefLevels,
+    /// One per event that owns a slot.
+    pub(crate) values: Values,
+    /// Entries that `values` number, for a dictionary-typed leaf.
+    pub(crate) dictionary: Option<Values>,
+    /// Values under which there is something: events of definition level 0.
+    pub(crate) num_valid: usize,
+}
+
+impl LeafPage {
+    /// Gives every layer the narrowest meaning that the levels need, and renumbers them.
+    ///
+    /// `def` is numbered for `layers`.
+    pub(crate) fn narrowed(
+        layers: &[Layer],
+        num_rows: usize,
+        num_events: usize,
+        rep: Vec<u16>,
+        def: DefLevels,
+        values: Values,
+        dictionary: Option<Values>,
+    ) -> Self {
+        let mut counts = vec![0usize; max_def(layers) as usize + 1];
+        match &def {
+            DefLevels::Zero => counts[0] = num_events,
+            DefLevels::Validity(bits) => {
+                counts[0] = bits.count_set_bits();
+                counts[1] = num_events - counts[0];
+            }
+            DefLevels::Levels(levels) => levels.iter().for_each(|&d| counts[d as usize] += 1),
+        }
+        let num_valid = counts[0];
+        let (layers, renumber) = narrow(layers, &counts);
+        let def = if max_def(&layers) == 0 {
+            DefLevels::Zero
+        } else {
+            match def {
+                // A quirk may have widened a layer of a page without nulls.
+                DefLevels::Zero => DefLevels::Levels(vec![0; num_events]),
+                DefLevels::Validity(bits) => DefLevels::Validity(bits),
+                DefLevels::Levels(mut levels) => {
+                    levels.iter_mut().for_each(|d| *d = renumber[*d as usize]);
+                    DefLevels::Levels(levels)
+                }
+            }
+        };
+        Self { layers, num_rows, num_events, rep, def, values, dictionary, num_valid }
+    }
+
+    pub(crate) fn max_rep(&self) -> u16 {
+        max_rep(&self.layers)
+    }
+
+    /// Highest definition level of an event that owns a slot.
+    pub(crate) fn max_visible(&self) -> u16 {
+        max_visible(&self.layers)
+    }
+
+    pub(crate) fn has_rep(&self) -> bool {
+        !self.rep.is_empty()
+    }
+
+    pub(crate) fn has_def(&self) -> bool {
+        self.def != DefLevels::Zero
+    }
+
+    /// Whether every event owns a slot.
+    pub(crate) fn all_visible(&self) -> bool {
+        self.num_events == self.values.len()
+    }
+
+    /// Definition levels of some events, as numbers, into `out` (cleared first).
+    pub(crate) fn def_levels(&self, events: Range<usize>, out: &mut Vec<u16>) {
+        out.clear();
+        match &self.def {
+            DefLevels::Zero => out.resize(events.len(), 0),
+            DefLevels::Validity(bits) => {
+                out.extend(bits.slice(events.start, events.len()).iter().map(|valid| u16::from(!valid)));
+            }
+            DefLevels::Levels(levels) => out.extend_from_slice(&levels[events]),
+        }
+    }
+
+    /// Which values are not placeholders; `None` if all are real.
+    pub(crate) fn value_validity(&self) -> Option<BooleanBuffer> {
+        match &self.def {
+            DefLevels::Zero => None,
+            DefLevels::Validity(bits) => bits.has_false().then(|| bits.clone()),
+            DefLevels::Levels(levels) => {
+                let visible = self.max_visible();
+                let mut levels = levels.iter().filter(|d| **d <= visible);
+                let bits = BooleanBuffer::collect_bool(self.values.len(), |_| levels.next() == Some(&0));
+                bits.has_false().then_some(bits)
+            }
+        }
+    }
+
+    /// Two pages that hold the first and the other rows, about half of the events each; `None` for
+    /// a single row. Only for pages with lists.
+    pub(crate) fn halves(&self) -> crate::Result<Option<(Self, Self)>> {
+        let top = self.max_rep();
+        if self.num_rows < 2 || top == 0 {
+            return Ok(None);
+        }
+        let middle = self.num_events / 2;
+        let starts = |e: &usize| self.rep[*e] == top;
+        // The row start nearest to the middle that leaves both sides something.
+        let after = (middle.max(1)..self.num_events).find(starts);
+        let before = (1..middle.max(1)).rev().find(starts);
+        let Some(cut) = (match (before, after) {
+            (Some(b), Some(a)) => Some(if middle - b <= a - middle { b } else { a }),
+            (b, a) => b.or(a),
+        }) else {
+            return Ok(None);
+        };
+        let rows = (0..cut).filter(starts).count();
+        Ok(Some((self.part(0..cut, rows)?, self.part(cut..self.num_events, self.num_rows - rows)?)))
+    }
+
+    fn part(&self, events: Range<usize>, num_rows: usize) -> crate::Result<Self> {
+        let visible = self.max_visible();
+        let owns = |range: Range<usize>| match &self.def {
+            DefLevels::Levels(levels) => levels[range].iter().filter(|d| **d <= visible).count(),
+            DefLevels::Zero | DefLevels::Validity(_) => range.len(),
+        };
+        let first = owns(0..events.start);
+        let count = owns(events.clone());
+        let mut values = Values::new(&self.values.shape(), count);
+        values.extend(&self.values, first..first + count)?;
+        let dictionary = match &self.dictionary {
+            None => None,
+            Some(d) => {
+                let mut copy = Values::new(&d.shape(), d.len());
+                copy.extend(d, 0..d.len())?;
+                Some(copy)
+            }
+        };
+        let def = match &self.def {
+            DefLevels::Zero => DefLevels::Zero,
+            DefLevels::Validity(bits) => DefLevels::Validity(bits.slice(events.start, events.len())),
+            DefLevels::Levels(levels) => DefLevels::Levels(levels[events.clone()].to_vec()),
+        };
+        let rep = self.rep[events.clone()].to_vec();
+        Ok(Self::narrowed(&self.layers, num_rows, events.len(), rep, def, values, dictionary))
+    }
+}
+
+/// The meanings that the levels met ask for, and the new number of each old level.
+fn narrow(layers: &[Layer], counts: &[usize]) -> (Vec<Layer>, Vec<u16>) {
+    let mut narrow = Vec::with_capacity(layers.len());
+    let mut level = 1;
+    // For every level: the layer that owns it and whether it is its empty level.
+    let mut owners = vec![(0, false); counts.len()];
+    for (i, layer) in layers.iter().enumerate() {
+        let (null, empty) = match layer {
+            Layer::AllValidItem | Layer::AllValidList => (None, None),
+            Layer::NullableItem | Layer::NullableList => (Some(level), None),
+            Layer::EmptyableList => (None, Some(level)),
+            Layer::NullAndEmptyList => (Some(level), Some(level + 1)),
+        };
+        level += layer.num_def_levels() as usize;
+        null.iter().for_each(|&l| owners[l] = (i, false));
+        empty.iter().for_each(|&l| owners[l] = (i, true));
+        let met = |l: Option<usize>| l.is_some_and(|l| counts[l] > 0);
+        narrow.push(match (layer.is_list(), met(null), met(empty)) {
+            (false, false, _) => Layer::AllValidItem,
+            (false, true, _) => Layer::NullableItem,
+            (true, false, false) => Layer::AllValidList,
+            (true, true, false) => Layer::NullableList,
+            (true, false, true) => Layer::EmptyableList,
+            (true, true, true) => Layer::NullAndEmptyList,
+        });
+    }
+    widen_for_official_reader(&mut narrow);
+    let mut first = Vec::with_capacity(narrow.len());
+    let mut next = 1;
+    for layer in &narrow {
+        first.push(next);
+        next += layer.num_def_levels();
+    }
+    let mut renumber = vec![0; counts.len()];
+    for (old, &(layer, is_empty)) in owners.iter().enumerate().skip(1) {
+        let both = narrow[layer] == Layer::NullAndEmptyList;
+        renumber[old] = first[layer] + u16::from(is_empty && both);
+    }
+    (narrow, renumber)
+}
+
+/// The official reader miscounts when a struct has nulls, a list inside it is declared all valid and a
+/// list outside it has null or empty lists (spec 5.1): declare the inner list nullable.
+fn widen_for_official_reader(layers: &mut [Layer]) {
+    for item in 0..layers.len() {
+        let outside = layers[item + 1..].iter().any(|l| l.is_list() && l.num_def_levels() > 0);
+        if layers[item] == Layer::NullableItem && outside {
+            for inner in &mut layers[..item] {
+                if *inner == Layer::AllValidList {
+                    *inner = Layer::NullableList;
+                }
+            }
+        }
+    }
+}

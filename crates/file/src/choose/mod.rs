@@ -1,0 +1,327 @@
+//! Which layout and encodings a page gets.
+//!
+//! ```text
+//! no value at all, or all null             constant
+//! all values equal (2.2)                   constant, scalar
+//! dictionary type, or values that repeat   mini-block with a dictionary
+//! values of 256 bytes and more             full-zip
+//! the rest                                 mini-block: run lengths, bit packing, FSST, plain; compressed
+//!                                          in general only on request
+//! ```
+//!
+//! A simple choice by the rules of the official writer (encodings-2.1-2.2.md §12), where nothing forces
+//! another. This module and the column writer alone ask for the format version.
+
+mod dictionary;
+mod hash;
+mod spec;
+mod tuning;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use arrow_schema::DataType;
+
+use crate::array::shred::{LeafPage, LeafPath, value_bytes};
+use crate::encoding::{Encoding, Values};
+use crate::page::encode::{EncodedPage, LevelChoice};
+use crate::page::mini_block::MiniBlockChoice;
+use crate::page::{constant, full_zip, mini_block};
+use crate::{Error, FormatVersion, Result};
+
+pub(crate) use spec::Spec;
+pub use tuning::Compression;
+pub(crate) use tuning::Tuning;
+
+use spec::{LayoutSpec, ValueSpec};
+use tuning::LayoutKind;
+
+/// Values of this many bytes lie beside their levels.
+const WIDE: usize = 256;
+/// Raw levels beside a scalar that are worth the scalar.
+const SCALAR_LEVELS: usize = 2048;
+/// A buffer of values below this is not compressed in general.
+const GENERAL_MIN_BYTES: usize = 4096;
+
+/// Encodes rows of a leaf: one page, or several where one cannot hold their levels.
+pub(crate) fn encode(page: LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Vec<EncodedPage>> {
+    let mut done = Vec::new();
+    let mut left = vec![page];
+    while let Some(page) = left.pop() {
+        match encode_one(&page, path, tuning)? {
+            Some(encoded) => done.push(encoded),
+            None => match page.halves()? {
+                Some((first, second)) => left.extend([second, first]),
+                None => done.push(single_row(&page, path, tuning)?),
+            },
+        }
+    }
+    Ok(done)
+}
+
+/// `None` where fewer rows might do.
+fn encode_one(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Option<EncodedPage>> {
+    let layout = &tuning.spec.layout;
+    if path.is_empty_struct {
+        return Ok(Some(constant::encode_empty_struct(page)));
+    }
+    let nothing = page.num_valid == 0;
+    if page.values.len() == 0 || (nothing && matches!(layout, None | Some(LayoutSpec::Constant))) {
+        return constant::encode_null(page, level_choices(tuning).as_ref()).map(Some);
+    }
+    let is_dictionary = page.dictionary.is_some();
+    match layout {
+        Some(LayoutSpec::Constant) => {
+            let scalar = if tuning.version >= FormatVersion::V2_2 && !is_dictionary { scalar(page) } else { None };
+            match scalar {
+                Some(encoded) => return Ok(Some(encoded)),
+                None => {
+                    return Err(Error::invalid(
+                        "constant: the values of a page differ, or their type or format version has no such page",
+                    ));
+                }
+            }
+        }
+        Some(LayoutSpec::FullZip(values)) => return forced_full_zip(page, values.as_ref(), path, tuning).map(Some),
+        Some(LayoutSpec::MiniBlock(values)) => return as_mini_block(page, values.as_ref(), path, tuning),
+        None => {}
+    }
+    let levels = if page.has_rep() || page.has_def() { page.num_events } else { 0 };
+    if !is_dictionary
+        && tuning.version >= FormatVersion::V2_2
+        && levels <= SCALAR_LEVELS
+        && let Some(encoded) = scalar(page)
+    {
+        return Ok(Some(encoded));
+    }
+    let packs_strings = matches!(values::plain(&page.values), Encoding::VariablePackedStruct { .. });
+    if packs_strings {
+        return as_full_zip(page, path, tuning).map(Some);
+    }
+    if is_dictionary || values::has_bit_items(&page.values) {
+        return as_mini_block(page, None, path, tuning);
+    }
+    let wide = match tuning.layout {
+        Some(LayoutKind::MiniBlock) => false,
+        Some(LayoutKind::FullZip) => true,
+        None => values::largest_value(&page.values) >= WIDE,
+    };
+    if wide && tuning.layout == Some(LayoutKind::FullZip) {
+        return as_full_zip(page, path, tuning).map(Some);
+    }
+    if wide {
+        // Few large values that repeat are better stored once.
+        return match dictionary_page(page, path, tuning, values::string_bytes(&page.values))? {
+            Some(encoded) => Ok(Some(encoded)),
+            None => as_full_zip(page, path, tuning).map(Some),
+        };
+    }
+    as_mini_block(page, None, path, tuning)
+}
+
+/// A row that no mini-block page can hold.
+fn single_row(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<EncodedPage> {
+    if page.dictionary.is_some() || matches!(tuning.spec.layout, Some(LayoutSpec::MiniBlock(_))) {
+        return Err(Error::limit(format!(
+            "a row of {} levels and {} values does not fit into the chunks of a mini-block page",
+            page.num_events,
+            page.values.len()
+        )));
+    }
+    as_full_zip(page, path, tuning)
+}
+
+fn is_text(path: &LeafPath) -> bool {
+    matches!(path.field.data_type(), DataType::Utf8 | DataType::LargeUtf8)
+}
+
+/// How levels are stored; `None` for raw, all that constant pages of 2.1 may have.
+fn level_choices(tuning: &Tuning) -> Option<[LevelChoice; 2]> {
+    (tuning.version >= FormatVersion::V2_2).then(|| mini_block_levels(tuning))
+}
+
+fn mini_block_levels(tuning: &Tuning) -> [LevelChoice; 2] {
+    let run_lengths = tuning.version >= FormatVersion::V2_2;
+    [tuning.spec.rep, tuning.spec.def]
+        .map(|kind| kind.map_or(LevelChoice::Smallest { run_lengths }, LevelChoice::Forced))
+}
+
+/// The page as one value, if all valid values are equal.
+fn scalar(page: &LeafPage) -> Option<EncodedPage> {
+    let valid = page.value_validity();
+    let first = match &valid {
+        Some(valid) => valid.set_indices().next()?,
+        None => 0,
+    };
+    let value = value_bytes(&page.values, first)?;
+    let equal = |i: usize| value_bytes(&page.values, i) == Some(value);
+    let all = match &valid {
+        Some(valid) => valid.set_indices().all(equal),
+        None => (1..page.values.len()).all(equal),
+    };
+    if all { constant::encode_scalar(page, first) } else { None }
+}
+
+fn as_full_zip(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<EncodedPage> {
+    let (encoding, width) = values::full_zip(&page.values, tuning, is_text(path))?;
+    full_zip::encode(page, &encoding, width)
+}
+
+fn forced_full_zip(
+    page: &LeafPage,
+    spec: Option<&ValueSpec>,
+    path: &LeafPath,
+    tuning: &Tuning,
+) -> Result<EncodedPage> {
+    if page.dictionary.is_some() {
+        return Err(Error::invalid("fullzip: dictionary types are stored in mini-block pages only"));
+    }
+    let Some(spec) = spec else { return as_full_zip(page, path, tuning) };
+    let encoding = values::forced(spec, &page.values, tuning, is_text(path))?;
+    let legal = match &encoding {
+        Encoding::General { scheme: crate::encoding::Scheme::Lz4, .. } if page.has_def() => false,
+        Encoding::General { values, .. } => matches!(**values, Encoding::Variable { .. }),
+        Encoding::VariablePackedStruct { .. } => tuning.version >= FormatVersion::V2_2,
+        other => matches!(
+            other,
+            Encoding::Flat { .. }
+                | Encoding::Variable { .. }
+                | Encoding::Fsst { .. }
+                | Encoding::FixedSizeList { .. }
+                | Encoding::PackedStruct { .. }
+        ),
+    };
+    if !legal {
+        return Err(Error::invalid(format!("fullzip: {spec:?} has no form for single values of this page")));
+    }
+    let width = values::zip_width(&page.values)?;
+    let encoding = if matches!(page.values, Values::Bits(_)) { Encoding::Flat { bits: 8 } } else { encoding };
+    full_zip::encode(page, &encoding, width)
+}
+
+fn choice_of(encoding: Encoding, tuning: &Tuning) -> MiniBlockChoice {
+    let [rep, def] = mini_block_levels(tuning);
+    let rule = values::rule(&encoding, tuning);
+    let large_chunks = tuning.version.has_large_chunks();
+    MiniBlockChoice { values: encoding, rule, rep, def, large_chunks }
+}
+
+fn as_mini_block(
+    page: &LeafPage,
+    spec: Option<&ValueSpec>,
+    path: &LeafPath,
+    tuning: &Tuning,
+) -> Result<Option<EncodedPage>> {
+    let none = None;
+    let (indices_spec, items_spec) = match spec {
+        Some(ValueSpec::Dictionary { indices, items }) => (indices, items),
+        _ => (&none, &none),
+    };
+    if let Some(entries) = &page.dictionary {
+        if spec.is_some() && !matches!(spec, Some(ValueSpec::Dictionary { .. })) {
+            return Err(Error::invalid("dictionary types are stored with dictionaries only"));
+        }
+        let encoding = match indices_spec {
+            Some(spec) => mini_block_forced(spec, &page.values, tuning, path)?,
+            None => values::mini_block(&page.values, tuning, false).0,
+        };
+        let items = dictionary::entries_encoding(entries, items_spec.as_deref(), tuning)?;
+        return mini_block::encode(page, &page.values, Some((items, entries)), &choice_of(encoding, tuning));
+    }
+    match spec {
+        Some(ValueSpec::Dictionary { .. }) => {
+            let Some(found) = dictionary::any(&page.values, page.value_validity().as_ref()) else {
+                return Err(Error::invalid(format!("dictionary: not for values of {:?}", page.values.shape())));
+            };
+            let encoding = match indices_spec {
+                Some(spec) => mini_block_forced(spec, &found.indices, tuning, path)?,
+                None => values::mini_block(&found.indices, tuning, false).0,
+            };
+            let items = dictionary::entries_encoding(&found.entries, items_spec.as_deref(), tuning)?;
+            let dictionary = Some((items, &found.entries));
+            mini_block::encode(page, &found.indices, dictionary, &choice_of(encoding, tuning))
+        }
+        Some(spec) => {
+            let encoding = mini_block_forced(spec, &page.values, tuning, path)?;
+            mini_block::encode(page, &page.values, None, &choice_of(encoding, tuning))
+        }
+        None => {
+            if matches!(page.values, Values::Struct { .. })
+                && !matches!(values::plain(&page.values), Encoding::PackedStruct { .. })
+            {
+                return Err(Error::invalid("miniblock: packed structs with strings or lists are full-zip only"));
+            }
+            let (encoding, bytes) = values::mini_block(&page.values, tuning, is_text(path));
+            if !tuning.is_plain()
+                && tuning.spec.layout.is_none()
+                && let Some(encoded) = dictionary_page(page, path, tuning, bytes)?
+            {
+                return Ok(Some(encoded));
+            }
+            let encoded = mini_block::encode(page, &page.values, None, &choice_of(encoding.clone(), tuning))?;
+            let (Some(encoded), Some((scheme, level))) = (encoded, tuning.scheme()) else {
+                return mini_block::encode(page, &page.values, None, &choice_of(encoding, tuning));
+            };
+            smaller_of(encoded, page, Encoding::General { scheme, level, values: Box::new(encoding) }, tuning)
+        }
+    }
+}
+
+/// The page under a general compressor, if that is smaller than as it is.
+fn smaller_of(
+    plain: EncodedPage,
+    page: &LeafPage,
+    encoding: Encoding,
+    tuning: &Tuning,
+) -> Result<Option<EncodedPage>> {
+    let size = |p: &EncodedPage| p.buffers.iter().map(Vec::len).sum::<usize>();
+    if page.values.byte_size() < GENERAL_MIN_BYTES {
+        return Ok(Some(plain));
+    }
+    let general = mini_block::encode(page, &page.values, None, &choice_of(encoding, tuning))?;
+    Ok(Some(match general {
+        Some(general) if size(&general) < size(&plain) => general,
+        _ => plain,
+    }))
+}
+
+fn dictionary_page(
+    page: &LeafPage,
+    _path: &LeafPath,
+    tuning: &Tuning,
+    direct_bytes: usize,
+) -> Result<Option<EncodedPage>> {
+    if tuning.is_plain() || tuning.fsst {
+        return Ok(None);
+    }
+    let valid = page.value_validity();
+    let found = dictionary::worthwhile(&page.values, valid.as_ref(), page.num_valid, tuning, direct_bytes);
+    let Some(found) = found else { return Ok(None) };
+    let encoding = values::mini_block(&found.indices, tuning, false).0;
+    let items = dictionary::entries_encoding(&found.entries, None, tuning)?;
+    mini_block::encode(page, &found.indices, Some((items, &found.entries)), &choice_of(encoding, tuning))
+}
+
+fn mini_block_forced(
+    spec: &ValueSpec,
+    values: &Values,
+    tuning: &Tuning,
+    path: &LeafPath,
+) -> Result<Encoding> {
+    let encoding = values::forced(spec, values, tuning, is_text(path))?;
+    if !has_mini_block_form(&encoding) {
+        return Err(Error::invalid(format!("miniblock: {spec:?} has no form for chunks")));
+    }
+    Ok(encoding)
+}
+
+fn has_mini_block_form(encoding: &Encoding) -> bool {
+    match encoding {
+        Encoding::General { values, .. } => has_mini_block_form(values),
+        Encoding::OutOfLineBitpacking { .. }
+        | Encoding::VariablePackedStruct { .. }
+        | Encoding::Constant { .. } => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,352 @@
+//! Which encoding the values of a mini-block or full-zip page get, and how large its chunks are.
+//!
+//! The order is that of the official writer (encodings-2.1-2.2.md §12.3, §12.5), with chunks under a
+//! general compressor large enough for it to find something.
+
+use super::spec::ValueSpec;
+use super::tuning::{Switch, Tuning};
+use crate::encoding::{Encoding, PackedField, PackedWidth, Scheme, ValueWriter, Values, train_fsst};
+use crate::page::ZipWidth;
+use crate::page::mini_block::{ChunkRule, Count, runs};
+use crate::{Error, Result};
+
+/// Values of a bit-packed chunk.
+const GROUP: usize = 1024;
+/// Values of any other chunk.
+const MAX_VALUES: usize = 4096;
+/// Bytes that a chunk of plain values stays below.
+const PLAIN_BYTES: usize = 8185;
+/// Bytes that a chunk of strings aims at.
+const STRING_BYTES: usize = 4096;
+/// Bytes that a chunk under a general compressor decodes to, about.
+const GENERAL_BYTES: usize = 32 * 1024;
+/// Strings of a page below which training a symbol table does not pay.
+const FSST_MIN_BYTES: usize = 32 * 1024;
+
+/// The encoding that stores values of a shape as they are.
+pub(super) fn plain(values: &Values) -> Encoding {
+    match values {
+        // Pages of nulls are constant; this is never stored.
+        Values::Null(_) => Encoding::Constant { value: None },
+        Values::Bits(_) => Encoding::Flat { bits: 1 },
+        Values::Fixed(v) => Encoding::Flat { bits: v.width as u64 * 8 },
+        Values::Variable(_) => Encoding::Variable { offset_bits: 32 },
+        Values::LargeVariable(_) => Encoding::Variable { offset_bits: 64 },
+        Values::List(v) => Encoding::FixedSizeList {
+            dimension: v.dimension as u64,
+            has_validity: v.item_validity.is_some(),
+            items: Box::new(plain(&v.items)),
+        },
+        Values::Struct { fields, .. } => match fields.iter().map(width_bits).collect::<Option<Vec<_>>>() {
+            Some(field_bits) => Encoding::PackedStruct { field_bits },
+            None => Encoding::VariablePackedStruct {
+                fields: fields
+                    .iter()
+                    .map(|field| PackedField { encoding: plain(field), width: packed_width(field) })
+                    .collect(),
+            },
+        },
+    }
+}
+
+/// Bits of plain fixed-width values.
+fn width_bits(values: &Values) -> Option<u64> {
+    match values {
+        Values::Fixed(v) => Some(v.width as u64 * 8),
+        _ => None,
+    }
+}
+
+fn packed_width(values: &Values) -> PackedWidth {
+    match values {
+        Values::LargeVariable(_) => PackedWidth::LengthBits(64),
+        Values::Variable(_) => PackedWidth::LengthBits(32),
+        other => PackedWidth::Bits(row_bits(other).unwrap_or(0)),
+    }
+}
+
+/// Bits of one row in per-value form, `None` where rows differ: bitmaps of fixed-size lists included.
+pub(super) fn row_bits(values: &Values) -> Option<u64> {
+    fn list_bits(values: &Values, rows: u64) -> Option<u64> {
+        match values {
+            Values::Bits(_) => Some(rows.div_ceil(8) * 8),
+            Values::Fixed(v) => Some(rows * v.width as u64 * 8),
+            Values::List(v) => {
+                let items = rows * v.dimension as u64;
+                let bitmap = v.item_validity.as_ref().map_or(0, |_| items.div_ceil(8) * 8);
+                Some(bitmap + list_bits(&v.items, items)?)
+            }
+            _ => None,
+        }
+    }
+    match values {
+        Values::Struct { fields, .. } => fields.iter().map(width_bits).sum(),
+        other => list_bits(other, 1),
+    }
+}
+
+/// Whether a list has bits at its bottom: those go into chunks only.
+pub(super) fn has_bit_items(values: &Values) -> bool {
+    match values {
+        Values::List(v) => matches!(*v.items, Values::Bits(_)) || has_bit_items(&v.items),
+        _ => false,
+    }
+}
+
+/// Bytes of the largest value.
+pub(super) fn largest_value(values: &Values) -> usize {
+    match values {
+        Values::Null(_) => 0,
+        Values::Bits(_) => 1,
+        Values::Fixed(v) => v.width,
+        Values::Variable(v) => v.offsets.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0),
+        Values::LargeVariable(v) => v.offsets.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0),
+        Values::List(v) => match &*v.items {
+            Values::Bits(_) => v.dimension.div_ceil(8),
+            items => largest_value(items).saturating_mul(v.dimension),
+        },
+        Values::Struct { fields, .. } => fields.iter().map(largest_value).sum(),
+    }
+}
+
+/// Bytes of all strings.
+pub(super) fn string_bytes(values: &Values) -> usize {
+    match values {
+        Values::Variable(v) => v.data.len(),
+        Values::LargeVariable(v) => v.data.len(),
+        _ => 0,
+    }
+}
+
+/// The mini-block encoding of values without a dictionary, general compression aside; and about how many
+/// bytes it takes.
+pub(super) fn mini_block(values: &Values, tuning: &Tuning, is_text: bool) -> (Encoding, usize) {
+    let raw = values.byte_size();
+    if tuning.is_plain() {
+        return (plain(values), raw);
+    }
+    match values {
+        Values::Fixed(v) if matches!(v.width, 1 | 2 | 4 | 8) => {
+            let bits = v.width as u8 * 8;
+            let scheme = tuning.scheme();
+            let split = match tuning.byte_stream_split {
+                Switch::Off => false,
+                Switch::On => true,
+                Switch::Auto => scheme.is_some() && byte_entropy(v.bytes(), v.width) < 4.0,
+            };
+            if scheme.is_some() && split && bits >= 32 {
+                return (Encoding::ByteStreamSplit { bits }, raw);
+            }
+            let packed = packed_bytes(v.bytes(), v.width);
+            let runs = runs(v.bytes(), v.width);
+            let run_bytes = runs * (v.width + 1);
+            let few = tuning.rle_threshold.is_none_or(|t| (runs as f64) < t * v.len() as f64);
+            if few && run_bytes < raw && run_bytes <= packed {
+                (Encoding::Rle { bits }, run_bytes)
+            } else if packed < raw {
+                (Encoding::InlineBitpacking { bits }, packed)
+            } else {
+                (plain(values), raw)
+            }
+        }
+        Values::Variable(_) | Values::LargeVariable(_) => {
+            let wanted = tuning.fsst || (tuning.scheme().is_none() && is_text);
+            match fsst(values, wanted, tuning.fsst) {
+                Some((encoding, bytes)) => (encoding, bytes),
+                None => (plain(values), raw),
+            }
+        }
+        _ => (plain(values), raw),
+    }
+}
+
+/// FSST, when asked for or when it makes strings smaller; with the bytes it takes.
+fn fsst(values: &Values, wanted: bool, forced: bool) -> Option<(Encoding, usize)> {
+    let total = string_bytes(values);
+    if !wanted || (!forced && (total < FSST_MIN_BYTES || largest_value(values) < 5)) {
+        return None;
+    }
+    let encoding = train_fsst(values, 0..values.len())?;
+    // What some values become says what all do.
+    let step = (values.len() / 1024).max(1);
+    let mut writer = ValueWriter::new(&encoding, &values.shape()).ok()?;
+    let (mut before, mut after) = (0usize, Vec::new());
+    for index in (0..values.len()).step_by(step) {
+        before += crate::array::shred::value_bytes(values, index).map_or(0, <[u8]>::len);
+        writer.encode(values, index, &mut after).ok()?;
+    }
+    let bytes = (total as u128 * after.len() as u128 / before.max(1) as u128) as usize;
+    let raw = values.byte_size();
+    let offsets = raw - total;
+    let table = 2312;
+    (forced || bytes + table < total).then_some((encoding, bytes + table + offsets))
+}
+
+/// Bytes of words under inline bit packing.
+fn packed_bytes(bytes: &[u8], width: usize) -> usize {
+    fn sum<const N: usize>(bytes: &[u8], bits: impl Fn(&[[u8; N]]) -> u32) -> usize {
+        let groups = bytes.as_chunks::<N>().0.chunks(GROUP);
+        groups.map(|group| N + GROUP / 8 * bits(group) as usize).sum()
+    }
+    macro_rules! bits {
+        ($T:ty) => {
+            |group| {
+                let all = group.iter().fold(0, |all, word| all | <$T>::from_le_bytes(*word));
+                <$T>::BITS - all.leading_zeros()
+            }
+        };
+    }
+    match width {
+        1 => sum::<1>(bytes, bits!(u8)),
+        2 => sum::<2>(bytes, bits!(u16)),
+        4 => sum::<4>(bytes, bits!(u32)),
+        _ => sum::<8>(bytes, bits!(u64)),
+    }
+}
+
+/// Mean entropy of the byte planes, bits, over a sample.
+fn byte_entropy(bytes: &[u8], width: usize) -> f64 {
+    let values = bytes.len() / width;
+    let step = (values / 4096).max(1);
+    let mut counts = vec![[0u32; 256]; width];
+    let mut seen = 0u32;
+    for value in (0..values).step_by(step) {
+        for (plane, byte) in counts.iter_mut().zip(&bytes[value * width..]) {
+            plane[*byte as usize] += 1;
+        }
+        seen += 1;
+    }
+    let entropy = |plane: &[u32; 256]| -> f64 {
+        let shares = plane.iter().filter(|c| **c > 0).map(|c| f64::from(*c) / f64::from(seen));
+        shares.map(|share| -share * share.log2()).sum()
+    };
+    counts.iter().map(entropy).sum::<f64>() / width.max(1) as f64
+}
+
+/// How chunks of an encoding are cut.
+pub(super) fn rule(encoding: &Encoding, tuning: &Tuning) -> ChunkRule {
+    let mut rule = match encoding {
+        Encoding::InlineBitpacking { .. } => ChunkRule {
+            max_values: GROUP,
+            target_bytes: usize::MAX,
+            max_events: usize::MAX,
+            count: Count::Plain,
+        },
+        Encoding::Rle { .. } => plain_rule(PLAIN_BYTES, Count::Runs),
+        Encoding::ByteStreamSplit { .. } => plain_rule(GENERAL_BYTES, Count::Plain),
+        Encoding::Variable { .. } => plain_rule(tuning.chunk_bytes.unwrap_or(STRING_BYTES), Count::Plain),
+        // Counted before compression, which about halves it.
+        Encoding::Fsst { .. } => plain_rule(tuning.chunk_bytes.unwrap_or(2 * STRING_BYTES), Count::Plain),
+        Encoding::General { values, .. } => {
+            let mut below = rule(values, tuning);
+            let strings = matches!(**values, Encoding::Variable { .. } | Encoding::Fsst { .. });
+            if below.target_bytes < GENERAL_BYTES && !(strings && tuning.chunk_bytes.is_some()) {
+                below.target_bytes = GENERAL_BYTES;
+            }
+            below
+        }
+        _ => plain_rule(PLAIN_BYTES, Count::Plain),
+    };
+    rule.target_bytes = rule.target_bytes.min(tuning.max_chunk_bytes);
+    if let Some(max) = tuning.max_chunk_values {
+        rule.max_values = rule.max_values.min(1 << max.max(2).ilog2());
+    }
+    rule
+}
+
+fn plain_rule(target_bytes: usize, count: Count) -> ChunkRule {
+    ChunkRule { max_values: MAX_VALUES, target_bytes, max_events: usize::MAX, count }
+}
+
+/// The per-value encoding of a page's values and how they are framed.
+pub(super) fn full_zip(values: &Values, tuning: &Tuning, is_text: bool) -> Result<(Encoding, ZipWidth)> {
+    let total = string_bytes(values);
+    let encoding = match values {
+        Values::Variable(_) | Values::LargeVariable(_) if !tuning.is_plain() => match tuning.scheme() {
+            // Per value it is always zstd: LZ4 fails on nulls (spec 10.10).
+            Some((scheme, level)) if total >= FSST_MIN_BYTES => Encoding::General {
+                scheme: Scheme::Zstd,
+                level: if scheme == Scheme::Zstd { level.or(Some(0)) } else { Some(0) },
+                values: Box::new(plain(values)),
+            },
+            scheme => {
+                let wanted = tuning.fsst || (scheme.is_none() && is_text);
+                fsst(values, wanted, tuning.fsst).map_or_else(|| plain(values), |(encoding, _)| encoding)
+            }
+        },
+        _ => plain(values),
+    };
+    let width = zip_width(values)?;
+    Ok((if matches!(values, Values::Bits(_)) { Encoding::Flat { bits: 8 } } else { encoding }, width))
+}
+
+/// How per-value rows of these values are framed.
+pub(super) fn zip_width(values: &Values) -> Result<ZipWidth> {
+    if has_bit_items(values) {
+        return Err(Error::unsupported("full-zip pages of fixed-size lists of booleans"));
+    }
+    Ok(match values {
+        Values::Variable(_) => ZipWidth::Length(32),
+        Values::LargeVariable(_) => ZipWidth::Length(64),
+        Values::Struct { .. } => match row_bits(values) {
+            Some(bits) => ZipWidth::Value(bits),
+            None if values.byte_size() >> 32 > 0 => ZipWidth::Length(64),
+            None => ZipWidth::Length(32),
+        },
+        other => match row_bits(other) {
+            Some(bits) => ZipWidth::Value(bits),
+            None => return Err(Error::unsupported(format!("full-zip pages of {:?}", other.shape()))),
+        },
+    })
+}
+
+/// The encoding that a caller forced on values, checked against their shape.
+pub(super) fn forced(spec: &ValueSpec, values: &Values, tuning: &Tuning, is_text: bool) -> Result<Encoding> {
+    let refuse = |what: &str| Err(Error::invalid(format!("{what} cannot store values of {:?}", values.shape())));
+    let plain = plain(values);
+    let word_bits = match values {
+        Values::Fixed(v) if matches!(v.width, 1 | 2 | 4 | 8) => Some(v.width as u8 * 8),
+        _ => None,
+    };
+    match (spec, word_bits) {
+        (ValueSpec::Plain, _) => Ok(plain),
+        (ValueSpec::Flat, _) if matches!(plain, Encoding::Flat { .. }) => Ok(plain),
+        (ValueSpec::Variable, _) if matches!(plain, Encoding::Variable { .. }) => Ok(plain),
+        (ValueSpec::FixedSizeList, _) if matches!(plain, Encoding::FixedSizeList { .. }) => Ok(plain),
+        (ValueSpec::Packed, _)
+            if matches!(plain, Encoding::PackedStruct { .. } | Encoding::VariablePackedStruct { .. }) =>
+        {
+            Ok(plain)
+        }
+        (ValueSpec::Bitpack, Some(bits)) => Ok(Encoding::InlineBitpacking { bits }),
+        (ValueSpec::OutOfLine, Some(bits)) => {
+            let Values::Fixed(v) = values else { return refuse("outofline") };
+            let packed_bits = widest_bits(v.bytes(), v.width);
+            if packed_bits >= bits {
+                return Err(Error::invalid(format!("outofline: values need all of their {bits} bits")));
+            }
+            Ok(Encoding::OutOfLineBitpacking { bits, packed_bits })
+        }
+        (ValueSpec::Rle, Some(bits)) => Ok(Encoding::Rle { bits }),
+        (ValueSpec::ByteStreamSplit, Some(bits)) if bits >= 32 => Ok(Encoding::ByteStreamSplit { bits }),
+        (ValueSpec::Fsst, _) if matches!(plain, Encoding::Variable { .. }) => match fsst(values, true, true) {
+            Some((encoding, _)) => Ok(encoding),
+            None => Ok(plain),
+        },
+        (ValueSpec::General { scheme, level, values: below }, _) => Ok(Encoding::General {
+            scheme: *scheme,
+            level: *level,
+            values: Box::new(forced(below, values, tuning, is_text)?),
+        }),
+        (ValueSpec::Dictionary { .. }, _) => Err(Error::invalid("a dictionary inside another encoding")),
+        (other, _) => refuse(&format!("{other:?}")),
+    }
+}
+
+fn widest_bits(bytes: &[u8], width: usize) -> u8 {
+    let mut word = [0u8; 8];
+    for value in bytes.chunks_exact(width) {
+        value.iter().zip(&mut word).for_each(|(b, w)| *w |= b);
+    }
+    (u64::BITS - u64::from_le_bytes(word).leading_zeros()) as u8
+}

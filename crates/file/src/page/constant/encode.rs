@@ -1,0 +1,129 @@
+//! Pages without values, and pages with one value for all rows.
+//!
+//! encodings-2.1-2.2.md §8; scalars only from 2.2.
+
+use bytes::Bytes;
+
+use crate::Result;
+use crate::array::shred::{LeafPage, value_bytes};
+use crate::encoding::{Encoding, Values, encode_levels};
+use crate::page::encode::{EncodedPage, LevelChoice, LevelStats};
+use crate::page::{ConstantLayout, Layer, Layout};
+
+/// Bytes of a scalar that may stand in the page's description.
+const MAX_INLINE: usize = 32;
+
+/// A page whose events all lack a value. `compress` says how levels are stored; `None` is raw (2.1).
+pub(crate) fn encode_null(page: &LeafPage, compress: Option<&[LevelChoice; 2]>) -> Result<EncodedPage> {
+    let mut layout = ConstantLayout {
+        layers: page.layers.clone(),
+        inline_value: None,
+        rep: None,
+        def: None,
+        num_rep_values: 0,
+        num_def_values: 0,
+    };
+    let mut buffers = Vec::new();
+    if page.layers != [Layer::NullableItem] {
+        let def = stored_def(page);
+        let [rep_choice, def_choice] = match compress {
+            Some([rep, def]) => [Some(rep), Some(def)],
+            None => [None, None],
+        };
+        for (levels, choice, slot, count) in [
+            (&page.rep, rep_choice, &mut layout.rep, &mut layout.num_rep_values),
+            (&def, def_choice, &mut layout.def, &mut layout.num_def_values),
+        ] {
+            let encoding = choice.and_then(|choice| block_choice(levels, choice));
+            buffers.push(match &encoding {
+                Some(encoding) => {
+                    *count = levels.len() as u64;
+                    encode_levels(encoding, levels)?
+                }
+                None => raw(levels),
+            });
+            *slot = encoding;
+        }
+    }
+    Ok(EncodedPage { layout: Layout::Constant(layout), buffers, num_rows: page.num_rows })
+}
+
+/// A page of a struct without fields: nothing is stored.
+pub(crate) fn encode_empty_struct(page: &LeafPage) -> EncodedPage {
+    let layout = ConstantLayout {
+        layers: vec![Layer::NullableItem],
+        inline_value: None,
+        rep: None,
+        def: None,
+        num_rep_values: 0,
+        num_def_values: 0,
+    };
+    EncodedPage { layout: Layout::Constant(layout), buffers: Vec::new(), num_rows: page.num_rows }
+}
+
+/// A page whose valid values are all like the one at `index`; `None` for shapes that have no scalar form.
+pub(crate) fn encode_scalar(page: &LeafPage, index: usize) -> Option<EncodedPage> {
+    let value = value_bytes(&page.values, index)?;
+    let mut buffers = Vec::new();
+    let mut inline_value = None;
+    match &page.values {
+        Values::Fixed(_) | Values::Bits(_) if value.len() <= MAX_INLINE => {
+            inline_value = Some(Bytes::copy_from_slice(value));
+        }
+        Values::Fixed(_) => buffers.push(in_buffers(&[value])?),
+        Values::Variable(_) => {
+            let end = i32::try_from(value.len()).ok()?;
+            buffers.push(in_buffers(&[&[0i32.to_le_bytes(), end.to_le_bytes()].concat(), value])?);
+        }
+        Values::LargeVariable(_) => {
+            let end = i64::try_from(value.len()).ok()?;
+            buffers.push(in_buffers(&[&[0i64.to_le_bytes(), end.to_le_bytes()].concat(), value])?);
+        }
+        Values::Null(_) | Values::Bits(_) | Values::List(_) | Values::Struct { .. } => return None,
+    }
+    if page.has_rep() || page.has_def() {
+        buffers.push(raw(&page.rep));
+        buffers.push(raw(&stored_def(page)));
+    }
+    let layout = Layout::Constant(ConstantLayout {
+        layers: page.layers.clone(),
+        inline_value,
+        rep: None,
+        def: None,
+        num_rep_values: 0,
+        num_def_values: 0,
+    });
+    Some(EncodedPage { layout, buffers, num_rows: page.num_rows })
+}
+
+/// Definition levels, or nothing where none are stored.
+fn stored_def(page: &LeafPage) -> Vec<u16> {
+    let mut def = Vec::new();
+    if page.has_def() {
+        page.def_levels(0..page.num_events, &mut def);
+    }
+    def
+}
+
+fn block_choice(levels: &[u16], choice: &LevelChoice) -> Option<Encoding> {
+    if levels.is_empty() {
+        return None;
+    }
+    let mut stats = LevelStats::default();
+    stats.add(levels);
+    stats.choose(choice, usize::MAX)
+}
+
+fn raw(levels: &[u16]) -> Vec<u8> {
+    levels.iter().flat_map(|l| l.to_le_bytes()).collect()
+}
+
+/// `u32` count, `u32` size of each, bytes of each.
+fn in_buffers(parts: &[&[u8]]) -> Option<Vec<u8>> {
+    let mut out = (parts.len() as u32).to_le_bytes().to_vec();
+    for part in parts {
+        out.extend_from_slice(&u32::try_from(part.len()).ok()?.to_le_bytes());
+    }
+    parts.iter().for_each(|part| out.extend_from_slice(part));
+    Some(out)
+}

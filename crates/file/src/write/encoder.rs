@@ -1,0 +1,228 @@
+//! Batches become the bytes of a file, in order, without I/O.
+//!
+//! ```text
+//! batch ──▶ column 0 ─ page full? ─▶ encode ─┐
+//!           column 1 ─ page full? ─▶ encode ─┼─▶ container ─▶ bytes to append
+//!           …           (in parallel)        ┘
+//!           all together above the budget? ──▶ the fullest become pages
+//! ```
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+use rayon::prelude::*;
+
+use super::column::{ColumnWriter, PageBounds};
+use super::matching;
+use super::options::WriteOptions;
+use crate::array::shred::{leaf_bytes, leaf_paths};
+use crate::choose::{Spec, Tuning};
+use crate::container::{ContainerEncoder, NewPage};
+use crate::schema::{LeafKind, Schema};
+use crate::{Error, Result};
+
+/// Arrow bytes from which on columns are worth spreading over threads.
+const PARALLEL_BYTES: usize = 1 << 20;
+
+/// Turns record batches into a file, handing over bytes to append and never looking back.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+/// # fn main() -> Result<(), pennon_file::Error> {
+/// let a: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+/// let batch = RecordBatch::try_from_iter([("a", a)]).unwrap();
+/// let mut encoder = pennon_file::FileEncoder::new(&batch.schema(), Default::default())?;
+/// encoder.write(&batch)?;
+/// let mut bytes = encoder.take_output();
+/// bytes.extend(encoder.finish()?);
+/// let file = bytes.concat();
+/// assert_eq!(&file[file.len() - 4..], b"LANC");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct FileEncoder {
+    schema: Schema,
+    /// As the caller sees it: batches have these types.
+    input: SchemaRef,
+    options: WriteOptions,
+    container: ContainerEncoder,
+    columns: Vec<ColumnWriter>,
+    num_rows: u64,
+    /// A write failed half way: columns may disagree.
+    failed: bool,
+}
+
+impl FileEncoder {
+    /// A file for batches of `schema`. Fails for types that the format version cannot hold.
+    pub fn new(schema: &arrow_schema::Schema, options: WriteOptions) -> Result<Self> {
+        options.check()?;
+        let version = options.format_version;
+        let stored = Schema::from_arrow(schema, version)?;
+        let leaves = stored.leaves()?;
+        let arrow = stored.to_arrow();
+        let paths = leaf_paths(arrow.fields())?;
+        if let Some(blob) = leaves.iter().find(|leaf| leaf.kind == LeafKind::Blob) {
+            return Err(Error::unsupported("blob columns are not written yet").in_column(&blob.path));
+        }
+        if paths.len() != leaves.len() {
+            return Err(Error::invalid(format!(
+                "internal: {} leaves where {} columns are stored",
+                paths.len(),
+                leaves.len()
+            )));
+        }
+        for (path, _) in &options.encodings {
+            if !leaves.iter().any(|leaf| leaf.path == *path) {
+                return Err(Error::invalid(format!("an encoding for column {path:?}, which the schema has not")));
+            }
+        }
+        let bounds = PageBounds {
+            bytes: usize::try_from(options.max_page_bytes).unwrap_or(usize::MAX),
+            rows: options.max_page_rows.unwrap_or(u64::MAX),
+        };
+        let mut columns = Vec::with_capacity(paths.len());
+        for (mut path, leaf) in paths.into_iter().zip(leaves) {
+            let asked = options.encodings.iter().find(|(p, _)| *p == leaf.path);
+            let spec = match asked {
+                Some((_, text)) => Spec::parse(text).map_err(|e| e.in_column(&leaf.path))?,
+                None => Spec::default(),
+            };
+            let top = arrow.field(path.top);
+            let tuning = Tuning::new(&options, spec, &path.field, top)?;
+            path.path = leaf.path;
+            columns.push(ColumnWriter::new(path, leaf.column, tuning, bounds));
+        }
+        Ok(Self {
+            container: ContainerEncoder::new(version, options.alignment, options.checksums)?,
+            schema: stored,
+            input: std::sync::Arc::new(schema.clone()),
+            options,
+            columns,
+            num_rows: 0,
+            failed: false,
+        })
+    }
+
+    /// Rows written so far.
+    pub fn num_rows(&self) -> u64 {
+        self.num_rows
+    }
+
+    /// Bytes of the file so far, whether taken or not; what is buffered is not in yet.
+    pub fn position(&self) -> u64 {
+        self.container.position()
+    }
+
+    /// Adds rows. Columns are found by name.
+    ///
+    /// After an error from the data itself (a null where the schema has none, an illegal forced
+    /// encoding) the file cannot be finished.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check()?;
+        let found = matching::columns(&self.input, batch)?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.failed = true;
+        let arrays: Vec<&ArrayRef> = found.iter().map(|column| batch.column(*column)).collect();
+        let parallel = self.columns.len() > 1 && self.arrow_bytes(batch)? >= PARALLEL_BYTES;
+        let push = |column: &mut ColumnWriter| column.push(arrays[column.path.top]);
+        let pages: Vec<Vec<NewPage>> = if parallel {
+            self.columns.par_iter_mut().map(push).collect::<Result<_>>()?
+        } else {
+            self.columns.iter_mut().map(push).collect::<Result<_>>()?
+        };
+        self.add_pages(pages)?;
+        self.num_rows += batch.num_rows() as u64;
+        self.keep_budget()?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Adds bytes of the caller's own; the first get index 1.
+    pub fn add_global_buffer(&mut self, bytes: Bytes) -> u32 {
+        self.container.add_global_buffer(bytes)
+    }
+
+    /// Bytes to append to the file now.
+    pub fn take_output(&mut self) -> Vec<Bytes> {
+        self.container.take_output()
+    }
+
+    /// Encodes what is buffered and ends the file; gives the rest of its bytes.
+    pub fn finish(mut self) -> Result<Vec<Bytes>> {
+        self.check()?;
+        self.flush(usize::MAX)?;
+        Ok(self.container.finish(&self.schema, self.num_rows)?.output)
+    }
+
+    /// Arrow bytes of a batch as far as its columns are stored.
+    pub(super) fn arrow_bytes(&self, batch: &RecordBatch) -> Result<usize> {
+        let found = matching::columns(&self.input, batch)?;
+        let bytes = |c: &ColumnWriter| {
+            let array = batch.column(found[c.path.top]);
+            leaf_bytes(&c.path, array, 0..array.len())
+        };
+        self.columns.iter().try_fold(0usize, |sum, c| Ok(sum.saturating_add(bytes(c)?)))
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.failed {
+            return Err(Error::invalid("an earlier write of this file failed; it cannot go on"));
+        }
+        Ok(())
+    }
+
+    fn add_pages(&mut self, pages: Vec<Vec<NewPage>>) -> Result<()> {
+        for (column, pages) in self.columns.iter().zip(pages) {
+            for page in pages {
+                self.container.add_page(column.column, page)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Flushes the fullest columns while all together hold more than the budget.
+    fn keep_budget(&mut self) -> Result<()> {
+        let total: usize = self.columns.iter().map(ColumnWriter::byte_size).sum();
+        if total <= self.options.memory_bytes {
+            return Ok(());
+        }
+        // Down to half, so that the next batch does not meet the budget again at once.
+        self.flush(total - self.options.memory_bytes / 2)
+    }
+
+    /// Flushes the fullest columns until `bytes` are gone.
+    fn flush(&mut self, bytes: usize) -> Result<()> {
+        let mut sizes: Vec<usize> = self.columns.iter().map(ColumnWriter::byte_size).collect();
+        let mut chosen = vec![bytes == usize::MAX; self.columns.len()];
+        if bytes != usize::MAX {
+            let mut order: Vec<usize> = (0..sizes.len()).collect();
+            order.sort_by_key(|i| std::cmp::Reverse(sizes[*i]));
+            let mut gone = 0;
+            for i in order {
+                if gone >= bytes || sizes[i] == 0 {
+                    break;
+                }
+                gone += sizes[i];
+                chosen[i] = true;
+            }
+        }
+        let flush = |(column, chosen): (&mut ColumnWriter, &bool)| {
+            let mut pages = Vec::new();
+            if *chosen {
+                column.flush(&mut pages)?;
+            }
+            Ok(pages)
+        };
+        sizes.retain(|size| *size > 0);
+        let pages: Vec<Vec<NewPage>> = if sizes.iter().sum::<usize>() >= PARALLEL_BYTES {
+            self.columns.par_iter_mut().zip(&chosen).map(flush).collect::<Result<_>>()?
+        } else {
+            self.columns.iter_mut().zip(&chosen).map(flush).collect::<Result<_>>()?
+        };
+        self.add_pages(pages)
+    }
+}

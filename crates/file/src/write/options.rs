@@ -1,0 +1,73 @@
+//! What can be asked of a writer.
+
+use crate::choose::Compression;
+use crate::{Error, FormatVersion, Result};
+
+/// Options of writing; start from the default and change what matters.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct WriteOptions {
+    /// 2.1 or 2.2.
+    pub format_version: FormatVersion,
+    /// Buffers start at multiples of this: 64, or 4096 for direct I/O.
+    pub alignment: u64,
+    /// Whether checksums of everything are written; other readers do not look at them.
+    pub checksums: bool,
+    /// Arrow bytes buffered over all columns; beyond it the fullest columns become pages.
+    pub memory_bytes: usize,
+    /// Arrow bytes after which a column becomes a page.
+    pub max_page_bytes: u64,
+    /// Rows after which a column becomes a page.
+    pub max_page_rows: Option<u64>,
+    /// General compression of values, unless field metadata says otherwise.
+    pub compression: Compression,
+    /// Values in a chunk at most, rounded down to a power of two; at least 2.
+    pub max_chunk_values: Option<usize>,
+    /// Bytes of values that a chunk aims at, at most; two values may pass it.
+    pub max_chunk_bytes: usize,
+    /// Encodings forced on columns: path, and what to use there. Writing fails where that is not legal.
+    ///
+    /// ```text
+    /// "constant"                                  one value, or none, for a page
+    /// "miniblock:rle"                             flat variable bitpack rle bss fsst fixedsizelist packed
+    /// "miniblock:general(zstd=3,bss)"             lz4 or zstd over any of these
+    /// "miniblock:dictionary(bitpack,general(lz4))"  encodings of indices and of items
+    /// "fullzip:fsst"                              flat variable fsst general(zstd) fixedsizelist packed
+    /// "miniblock:flat;levels:rle"                 levels (or rep, def): flat bitpack outofline rle general(lz4,rle)
+    /// ```
+    pub encodings: Vec<(String, String)>,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            format_version: FormatVersion::V2_2,
+            alignment: 64,
+            checksums: true,
+            memory_bytes: 64 << 20,
+            max_page_bytes: 8 << 20,
+            max_page_rows: None,
+            compression: Compression::Auto,
+            max_chunk_values: None,
+            max_chunk_bytes: usize::MAX,
+            encodings: Vec::new(),
+        }
+    }
+}
+
+impl WriteOptions {
+    /// Refuses what cannot be.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.format_version {
+            FormatVersion::V2_1 | FormatVersion::V2_2 => {}
+            other => return Err(Error::unsupported(format!("writing format version {other}"))),
+        }
+        if self.max_page_bytes == 0 || self.max_page_rows == Some(0) || self.memory_bytes == 0 {
+            return Err(Error::invalid("page bytes, page rows and memory must be more than 0"));
+        }
+        if self.max_chunk_values.is_some_and(|n| n < 2) {
+            return Err(Error::invalid("a chunk holds at least 2 values"));
+        }
+        Ok(())
+    }
+}
