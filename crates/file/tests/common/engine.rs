@@ -242,3 +242,8 @@ pub fn random_options(rng: &mut Rng, version: FormatVersion) -> WriteOptions {
     }
     options
 }
+
+/// Forces the encoding of one leaf.
+pub fn force_encoding(options: &mut WriteOptions, path: &str, encoding: &str) {
+    options.encodings.insert(path.to_owned(), encoding.to_owned());
+}

@@ -55,12 +55,18 @@ struct Above {
 pub struct Generator {
     pub rng: Rng,
     pub wanted: Wanted,
+    /// Only this distribution of words: an arm of [`Generator::words`].
+    pub only: Option<usize>,
+    /// Every leaf is null.
+    pub null_leaves: bool,
+    /// Every item of a primitive fixed-size list is null.
+    pub null_items: bool,
     names: usize,
 }
 
 impl Generator {
     pub fn new(seed: u64, wanted: Wanted) -> Self {
-        Self { rng: Rng::new(seed), wanted, names: 0 }
+        Self { rng: Rng::new(seed), wanted, only: None, null_leaves: false, null_items: false, names: 0 }
     }
 
     // ---- schemas
@@ -383,7 +389,11 @@ impl Generator {
     }
 
     fn unsliced(&mut self, field: &Field, len: usize, may_be_null: bool) -> ArrayRef {
-        let nulls = if field.is_nullable() && may_be_null { self.nulls(len) } else { None };
+        let mut nulls = if field.is_nullable() && may_be_null { self.nulls(len) } else { None };
+        let is_leaf = !field.data_type().is_nested() || matches!(field.data_type(), DataType::FixedSizeList(..));
+        if is_leaf && self.null_leaves && field.is_nullable() {
+            nulls = Some(NullBuffer::new_null(len));
+        }
         let packed = field.metadata().contains_key(PACKED);
         match field.data_type() {
             DataType::Null => Arc::new(NullArray::new(len)),
@@ -418,7 +428,13 @@ impl Generator {
             }
             DataType::FixedSizeList(item, dimension) => {
                 let n = len * *dimension as usize;
-                let values = if may_be_null { self.array(item, n) } else { self.unsliced(item, n, false) };
+                let values = if self.null_items && !matches!(item.data_type(), DataType::FixedSizeList(..)) {
+                    arrow_array::new_null_array(item.data_type(), n)
+                } else if may_be_null {
+                    self.array(item, n)
+                } else {
+                    self.unsliced(item, n, false)
+                };
                 Arc::new(FixedSizeListArray::new(item.clone(), *dimension, values, nulls))
             }
             DataType::Dictionary(key, value) => self.dictionary(key, value, len, nulls, field.is_nullable()),
@@ -615,7 +631,7 @@ impl Generator {
     /// `len` words of one of the distributions that codecs care about.
     pub fn words(&mut self, len: usize) -> Vec<u64> {
         let rng = &mut self.rng;
-        match rng.below(9) {
+        match self.only.unwrap_or_else(|| rng.below(9)) {
             0 => vec![rng.word(); len],
             1 => {
                 let longest = *rng.pick(&[3, 40, 700]);
@@ -649,6 +665,7 @@ impl Generator {
                 let (start, step) = (rng.below(1000) as u64, rng.below(3) as u64);
                 (0..len as u64).map(|i| start + i * step).collect()
             }
+            9 => (0..len as u64).map(|i| (i / 7) % 23).collect(),
             _ => (0..len).map(|_| rng.word()).collect(),
         }
     }

@@ -32,7 +32,9 @@ pub fn in_child(name: &str) {
         .output()
         .expect("the test binary starts");
     let text = String::from_utf8_lossy(&out.stdout);
-    text.lines().filter(|l| l.contains(": ") && !l.starts_with("test ")).for_each(|l| println!("{l}"));
+    // The first line that a test prints stands behind its name.
+    let lines = text.lines().map(|l| l.split_once(" ... ").map_or(l, |(_, rest)| rest));
+    lines.filter(|l| l.contains(": ") && !l.starts_with("test result")).for_each(|l| println!("{l}"));
     assert!(
         out.status.success(),
         "{name} failed in its own process:\n{text}\n{}",
