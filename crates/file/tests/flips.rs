@@ -25,12 +25,23 @@ struct Small {
 }
 
 fn files() -> Vec<Small> {
-    let small = |name, data_type, path, encoding, rows| Small { name, field: Field::new("x", data_type, true), path, encoding, rows };
+    let small = |name, data_type, path, encoding, rows| Small {
+        name,
+        field: Field::new("x", data_type, true),
+        path,
+        encoding,
+        rows,
+    };
     let list = |item| DataType::List(Arc::new(Field::new("item", item, true)));
     let vector = DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Float32, true)), 3);
-    let fixed = Fields::from(vec![Field::new("a", DataType::Int16, false), Field::new("b", DataType::Int32, false)]);
-    let variable = Fields::from(vec![Field::new("a", DataType::Int16, false), Field::new("b", DataType::Utf8, false)]);
-    let packed = |fields| Field::new("x", DataType::Struct(fields), true).with_metadata(std::collections::HashMap::from([(PACKED.to_owned(), "true".to_owned())]));
+    let fixed =
+        Fields::from(vec![Field::new("a", DataType::Int16, false), Field::new("b", DataType::Int32, false)]);
+    let variable =
+        Fields::from(vec![Field::new("a", DataType::Int16, false), Field::new("b", DataType::Utf8, false)]);
+    let packed = |fields| {
+        Field::new("x", DataType::Struct(fields), true)
+            .with_metadata(std::collections::HashMap::from([(PACKED.to_owned(), "true".to_owned())]))
+    };
     vec![
         small("flat", DataType::Int32, "x", "miniblock:flat", 40),
         small("variable", DataType::Utf8, "x", "miniblock:variable", 30),
@@ -42,10 +53,28 @@ fn files() -> Vec<Small> {
         small("full-zip variable in lists", list(DataType::Utf8), "x.item", "fullzip:variable", 25),
         small("full-zip fixed-size list", vector.clone(), "x", "fullzip:fixedsizelist", 25),
         small("fixed-size list", vector, "x", "miniblock:fixedsizelist", 25),
-        Small { name: "packed struct", field: packed(fixed), path: "x", encoding: "miniblock:packed", rows: 25 },
-        Small { name: "variable packed struct", field: packed(variable), path: "x", encoding: "fullzip:packed", rows: 25 },
+        Small {
+            name: "packed struct",
+            field: packed(fixed),
+            path: "x",
+            encoding: "miniblock:packed",
+            rows: 25,
+        },
+        Small {
+            name: "variable packed struct",
+            field: packed(variable),
+            path: "x",
+            encoding: "fullzip:packed",
+            rows: 25,
+        },
         small("full-zip under zstd", DataType::LargeBinary, "x", "fullzip:general(zstd,variable)", 20),
-        Small { name: "constant", field: Field::new("x", DataType::Int32, true), path: "x", encoding: "constant", rows: 30 },
+        Small {
+            name: "constant",
+            field: Field::new("x", DataType::Int32, true),
+            path: "x",
+            encoding: "constant",
+            rows: 30,
+        },
     ]
 }
 
@@ -55,16 +84,22 @@ fn every_flipped_byte_gives_right_values_or_a_typed_error() {
     let mut written = Vec::new();
     for small in files() {
         for version in [FormatVersion::V2_2, FormatVersion::V2_1] {
-            if version == FormatVersion::V2_1 && (small.encoding == "fullzip:packed" || small.encoding == "constant") {
+            if version == FormatVersion::V2_1
+                && (small.encoding == "fullzip:packed" || small.encoding == "constant")
+            {
                 continue;
             }
             let batch = data(&small, version);
             let mut options = WriteOptions::default();
             options.format_version = version;
             common::engine::force_encoding(&mut options, small.path, small.encoding);
-            let bytes = write(&batch.schema(), std::slice::from_ref(&batch), options).unwrap_or_else(|e| panic!("{} {version}: {e}", small.name));
+            let bytes = write(&batch.schema(), std::slice::from_ref(&batch), options)
+                .unwrap_or_else(|e| panic!("{} {version}: {e}", small.name));
             let pages = open(&bytes).and_then(|f| f.inspect()).expect("inspect");
-            let name = format!("{} {version}: {} {}", small.name, pages.columns[0].pages[0].layout, pages.columns[0].pages[0].encoding);
+            let name = format!(
+                "{} {version}: {} {}",
+                small.name, pages.columns[0].pages[0].layout, pages.columns[0].pages[0].encoding
+            );
             written.push((name, batch, bytes));
         }
     }
@@ -87,7 +122,9 @@ fn every_flipped_byte_gives_right_values_or_a_typed_error() {
         let bad = failures.iter().filter(|(c, _)| cases[*c].0 == i).count();
         println!("flips: {name}: {} of {} bytes hold", bytes.len() - bad, bytes.len());
     }
-    no_failures("flips", &failures, |c| format!("{} of {} bytes, byte {}", written[cases[c].0].0, written[cases[c].0].2.len(), cases[c].1));
+    no_failures("flips", &failures, |c| {
+        format!("{} of {} bytes, byte {}", written[cases[c].0].0, written[cases[c].0].2.len(), cases[c].1)
+    });
 }
 
 fn data(small: &Small, version: FormatVersion) -> RecordBatch {
@@ -98,12 +135,17 @@ fn data(small: &Small, version: FormatVersion) -> RecordBatch {
         return RecordBatch::try_new(schema, vec![Arc::new(array)]).expect("one column");
     }
     // The first seed whose data has both nulls and values.
-    (0..).find_map(|seed| {
-        let mut g = Generator::new(seed, Wanted { long_values: false, ..Wanted::new(version) });
-        let batch = g.batch(&schema, small.rows);
-        let nulls = batch.column(0).null_count();
-        (nulls > small.rows / 8 && nulls < small.rows / 2 && batch.column(0).get_array_memory_size() < 4000).then_some(batch)
-    }).expect("some seed fits")
+    (0..)
+        .find_map(|seed| {
+            let mut g = Generator::new(seed, Wanted { long_values: false, ..Wanted::new(version) });
+            let batch = g.batch(&schema, small.rows);
+            let nulls = batch.column(0).null_count();
+            (nulls > small.rows / 8
+                && nulls < small.rows / 2
+                && batch.column(0).get_array_memory_size() < 4000)
+                .then_some(batch)
+        })
+        .expect("some seed fits")
 }
 
 fn flipped(batch: &RecordBatch, bytes: &Bytes, at: usize, flip: u8) -> Result<(), String> {

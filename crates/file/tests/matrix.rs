@@ -46,13 +46,25 @@ struct Cell {
 
 fn fixed_types() -> Vec<DataType> {
     vec![
-        DataType::Int8, DataType::UInt16, DataType::Int32, DataType::UInt64, DataType::Float16, DataType::Float64,
-        DataType::Date32, DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), DataType::Duration(TimeUnit::Second),
+        DataType::Int8,
+        DataType::UInt16,
+        DataType::Int32,
+        DataType::UInt64,
+        DataType::Float16,
+        DataType::Float64,
+        DataType::Date32,
+        DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        DataType::Duration(TimeUnit::Second),
     ]
 }
 
 fn wide_types() -> Vec<DataType> {
-    vec![DataType::Decimal128(20, 2), DataType::Decimal256(60, 5), DataType::FixedSizeBinary(5), DataType::FixedSizeBinary(16)]
+    vec![
+        DataType::Decimal128(20, 2),
+        DataType::Decimal256(60, 5),
+        DataType::FixedSizeBinary(5),
+        DataType::FixedSizeBinary(16),
+    ]
 }
 
 fn variable_types() -> Vec<DataType> {
@@ -65,52 +77,152 @@ fn vector_types() -> Vec<DataType> {
 }
 
 fn packed(children: &[DataType]) -> Vec<DataType> {
-    let fields: Fields = children.iter().enumerate().map(|(i, t)| Field::new(format!("p{i}"), t.clone(), false)).collect();
+    let fields: Fields =
+        children.iter().enumerate().map(|(i, t)| Field::new(format!("p{i}"), t.clone(), false)).collect();
     vec![DataType::Struct(fields)]
 }
 
 fn cells() -> Vec<Cell> {
-    let cell = |place, encoding, ask, shows, types: Vec<DataType>| Cell { place, encoding, ask, shows, types, data: Data::Any, only_2_2: false };
+    let cell = |place, encoding, ask, shows, types: Vec<DataType>| Cell {
+        place,
+        encoding,
+        ask,
+        shows,
+        types,
+        data: Data::Any,
+        only_2_2: false,
+    };
     let ints = || vec![DataType::Int8, DataType::UInt16, DataType::Int32, DataType::UInt64, DataType::Date64];
     let mini = "mini-block";
     let zip = "full-zip";
     let levels = "block, levels";
     let items = "block, dictionary";
     let mut all = vec![
-        cell(mini, "Flat", "miniblock:flat", "flat(", [fixed_types(), wide_types(), vec![DataType::Boolean]].concat()),
+        cell(
+            mini,
+            "Flat",
+            "miniblock:flat",
+            "flat(",
+            [fixed_types(), wide_types(), vec![DataType::Boolean]].concat(),
+        ),
         cell(mini, "Variable", "miniblock:variable", "variable(", variable_types()),
         cell(mini, "InlineBitpacking", "miniblock:bitpack", "inline_bitpacked(", ints()),
         cell(mini, "Fsst", "miniblock:fsst", "fsst(", variable_types()),
         cell(mini, "Rle", "miniblock:rle", "rle(", [ints(), vec![DataType::Float32]].concat()),
-        cell(mini, "ByteStreamSplit", "miniblock:bss", "byte_stream_split(", vec![DataType::Float32, DataType::Float64, DataType::Int32]),
+        cell(
+            mini,
+            "ByteStreamSplit",
+            "miniblock:bss",
+            "byte_stream_split(",
+            vec![DataType::Float32, DataType::Float64, DataType::Int32],
+        ),
         cell(mini, "General(lz4) over Flat", "miniblock:general(lz4,flat)", "lz4(flat", fixed_types()),
         cell(mini, "General(zstd) over Flat", "miniblock:general(zstd=3,flat)", "zstd(flat", wide_types()),
-        cell(mini, "General over Variable", "miniblock:general(zstd,variable)", "zstd(variable", variable_types()),
-        cell(mini, "General over InlineBitpacking", "miniblock:general(lz4,bitpack)", "lz4(inline_bitpacked", ints()),
+        cell(
+            mini,
+            "General over Variable",
+            "miniblock:general(zstd,variable)",
+            "zstd(variable",
+            variable_types(),
+        ),
+        cell(
+            mini,
+            "General over InlineBitpacking",
+            "miniblock:general(lz4,bitpack)",
+            "lz4(inline_bitpacked",
+            ints(),
+        ),
         cell(mini, "General over Rle", "miniblock:general(zstd,rle)", "zstd(rle", ints()),
-        cell(mini, "General over ByteStreamSplit", "miniblock:general(lz4,bss)", "lz4(byte_stream_split", vec![DataType::Float32, DataType::Float64]),
+        cell(
+            mini,
+            "General over ByteStreamSplit",
+            "miniblock:general(lz4,bss)",
+            "lz4(byte_stream_split",
+            vec![DataType::Float32, DataType::Float64],
+        ),
         cell(mini, "General over Fsst", "miniblock:general(zstd,fsst)", "zstd(fsst", variable_types()),
         cell(mini, "FixedSizeList", "miniblock:fixedsizelist", "fixed_size_list(", vector_types()),
-        cell(mini, "PackedStruct", "miniblock:packed", "packed_struct(", packed(&[DataType::Int16, DataType::Float64, DataType::FixedSizeBinary(3)])),
+        cell(
+            mini,
+            "PackedStruct",
+            "miniblock:packed",
+            "packed_struct(",
+            packed(&[DataType::Int16, DataType::Float64, DataType::FixedSizeBinary(3)]),
+        ),
         cell(mini, "dictionary indices", "miniblock:dictionary", "dictionary(", variable_types()),
-        cell(zip, "Flat", "fullzip:flat", "flat(", [fixed_types(), wide_types(), vec![DataType::FixedSizeBinary(300)]].concat()),
+        cell(
+            zip,
+            "Flat",
+            "fullzip:flat",
+            "flat(",
+            [fixed_types(), wide_types(), vec![DataType::FixedSizeBinary(300)]].concat(),
+        ),
         cell(zip, "Variable", "fullzip:variable", "variable(", variable_types()),
         cell(zip, "Fsst", "fullzip:fsst", "fsst(", variable_types()),
-        cell(zip, "General(zstd) over Variable", "fullzip:general(zstd,variable)", "zstd(variable", variable_types()),
-        Cell { data: Data::NoNulls, ..cell(zip, "General(lz4) over Variable", "fullzip:general(lz4,variable)", "lz4(variable", variable_types()) },
+        cell(
+            zip,
+            "General(zstd) over Variable",
+            "fullzip:general(zstd,variable)",
+            "zstd(variable",
+            variable_types(),
+        ),
+        Cell {
+            data: Data::NoNulls,
+            ..cell(
+                zip,
+                "General(lz4) over Variable",
+                "fullzip:general(lz4,variable)",
+                "lz4(variable",
+                variable_types(),
+            )
+        },
         cell(zip, "FixedSizeList", "fullzip:fixedsizelist", "fixed_size_list(", vector_types()),
-        Cell { data: Data::NullItems, ..cell(zip, "Constant in FixedSizeList", "fullzip:fixedsizelist", "constant(null)", vector_types()) },
+        Cell {
+            data: Data::NullItems,
+            ..cell(
+                zip,
+                "Constant in FixedSizeList",
+                "fullzip:fixedsizelist",
+                "constant(null)",
+                vector_types(),
+            )
+        },
         Cell {
             only_2_2: true,
-            ..cell(zip, "VariablePackedStruct", "fullzip:packed", "variable_packed_struct(", packed(&[DataType::Int16, DataType::Utf8, DataType::LargeBinary]))
+            ..cell(
+                zip,
+                "VariablePackedStruct",
+                "fullzip:packed",
+                "variable_packed_struct(",
+                packed(&[DataType::Int16, DataType::Utf8, DataType::LargeBinary]),
+            )
         },
-        Cell { data: Data::AllNull, ..cell("constant", "all null", "constant", "constant", [fixed_types(), variable_types(), vec![DataType::Null]].concat()) },
+        Cell {
+            data: Data::AllNull,
+            ..cell(
+                "constant",
+                "all null",
+                "constant",
+                "constant",
+                [fixed_types(), variable_types(), vec![DataType::Null]].concat(),
+            )
+        },
         Cell {
             data: Data::OneValue,
             only_2_2: true,
-            ..cell("constant", "scalar, inline", "constant", "constant", [fixed_types(), vec![DataType::Boolean, DataType::Decimal128(20, 2)]].concat())
+            ..cell(
+                "constant",
+                "scalar, inline",
+                "constant",
+                "constant",
+                [fixed_types(), vec![DataType::Boolean, DataType::Decimal128(20, 2)]].concat(),
+            )
         },
-        Cell { data: Data::OneValue, only_2_2: true, ..cell("constant", "scalar in a buffer", "constant", "constant", variable_types()) },
+        Cell {
+            data: Data::OneValue,
+            only_2_2: true,
+            ..cell("constant", "scalar in a buffer", "constant", "constant", variable_types())
+        },
     ];
     let ints = [DataType::Int32, DataType::Utf8];
     for (encoding, ask, shows) in [
@@ -126,13 +238,43 @@ fn cells() -> Vec<Cell> {
     }
     let words = vec![DataType::UInt64, DataType::Int64];
     for (encoding, ask, shows, types, only_2_2) in [
-        ("Flat", "miniblock:dictionary(flat,flat)", "dictionary(flat(", [words.clone(), vec![DataType::Decimal128(20, 2)]].concat(), false),
+        (
+            "Flat",
+            "miniblock:dictionary(flat,flat)",
+            "dictionary(flat(",
+            [words.clone(), vec![DataType::Decimal128(20, 2)]].concat(),
+            false,
+        ),
         ("Variable", "miniblock:dictionary(flat,variable)", "dictionary(variable(", variable_types(), false),
-        ("InlineBitpacking", "miniblock:dictionary(bitpack,bitpack)", "dictionary(inline_bitpacked(", words.clone(), false),
-        ("OutOfLineBitpacking", "miniblock:dictionary(flat,outofline)", "dictionary(bitpacked(", words.clone(), false),
+        (
+            "InlineBitpacking",
+            "miniblock:dictionary(bitpack,bitpack)",
+            "dictionary(inline_bitpacked(",
+            words.clone(),
+            false,
+        ),
+        (
+            "OutOfLineBitpacking",
+            "miniblock:dictionary(flat,outofline)",
+            "dictionary(bitpacked(",
+            words.clone(),
+            false,
+        ),
         ("Rle", "miniblock:dictionary(rle,rle)", "dictionary(rle(", words.clone(), false),
-        ("General over Flat", "miniblock:dictionary(bitpack,general(lz4,flat))", "dictionary(lz4(flat", words, false),
-        ("General over Variable", "miniblock:dictionary(bitpack,general(zstd,variable))", "dictionary(zstd(variable", variable_types(), false),
+        (
+            "General over Flat",
+            "miniblock:dictionary(bitpack,general(lz4,flat))",
+            "dictionary(lz4(flat",
+            words,
+            false,
+        ),
+        (
+            "General over Variable",
+            "miniblock:dictionary(bitpack,general(zstd,variable))",
+            "dictionary(zstd(variable",
+            variable_types(),
+            false,
+        ),
     ] {
         all.push(Cell { data: Data::FewRuns, only_2_2, ..cell(items, encoding, ask, shows, types) });
     }
@@ -179,7 +321,10 @@ fn every_encoding_is_written_where_it_is_legal_and_read_by_the_official_library(
                     if cell.place.contains("lists") && nesting % 2 == 0 {
                         continue;
                     }
-                    let name = format!("{} {} {version} {data_type} {}", cell.place, cell.encoding, NESTINGS[nesting]);
+                    let name = format!(
+                        "{} {} {version} {data_type} {}",
+                        cell.place, cell.encoding, NESTINGS[nesting]
+                    );
                     let counts = table.entry((c, version)).or_default();
                     counts[0] += 1;
                     let seed = (c * 1000 + t * 10 + nesting) as u64;
@@ -214,7 +359,13 @@ fn every_encoding_is_written_where_it_is_legal_and_read_by_the_official_library(
             None => "2.2 only".to_owned(),
             Some([tried, ours, official]) => format!("{tried} {ours} {official}"),
         };
-        println!("  {:<18} {:<32} {:>14} {:>14}", cell.place, cell.encoding, text(FormatVersion::V2_1), text(FormatVersion::V2_2));
+        println!(
+            "  {:<18} {:<32} {:>14} {:>14}",
+            cell.place,
+            cell.encoding,
+            text(FormatVersion::V2_1),
+            text(FormatVersion::V2_2)
+        );
         for version in [FormatVersion::V2_1, FormatVersion::V2_2] {
             let filled = |counts: &[usize; 3]| counts[1] > 0 && (python.is_none() || counts[2] > 0);
             if table.get(&(c, version)).is_some_and(|counts| !filled(counts)) {
@@ -228,7 +379,13 @@ fn every_encoding_is_written_where_it_is_legal_and_read_by_the_official_library(
 }
 
 /// Writes random data with the cell's encoding, checks that it was used, and reads it back ourselves.
-fn ours(cell: &Cell, data_type: &DataType, nesting: usize, version: FormatVersion, seed: u64) -> Result<(RecordBatch, Vec<u8>), String> {
+fn ours(
+    cell: &Cell,
+    data_type: &DataType,
+    nesting: usize,
+    version: FormatVersion,
+    seed: u64,
+) -> Result<(RecordBatch, Vec<u8>), String> {
     let nullable = cell.data != Data::NoNulls;
     let (field, path) = nested(data_type, nesting, nullable);
     let schema = Arc::new(Schema::new(vec![field.clone()]));
@@ -284,13 +441,22 @@ fn suits(batch: &RecordBatch, field: &Field, nesting: usize, wants_nulls: bool, 
         0 => top.clone(),
         1 => {
             let list = top.as_list::<i32>();
-            arrow_select::concat::concat(&(0..list.len()).filter(|i| list.is_valid(*i)).map(|i| list.value(i)).collect::<Vec<_>>().iter().map(|a| a.as_ref()).collect::<Vec<_>>())
-                .unwrap_or_else(|_| list.values().slice(0, 0))
+            arrow_select::concat::concat(
+                &(0..list.len())
+                    .filter(|i| list.is_valid(*i))
+                    .map(|i| list.value(i))
+                    .collect::<Vec<_>>()
+                    .iter()
+                    .map(|a| a.as_ref())
+                    .collect::<Vec<_>>(),
+            )
+            .unwrap_or_else(|_| list.values().slice(0, 0))
         }
         2 => top.as_struct().column(0).clone(),
         _ => {
             let list = top.as_list::<i64>();
-            let items: Vec<_> = (0..list.len()).filter(|i| list.is_valid(*i)).map(|i| list.value(i)).collect();
+            let items: Vec<_> =
+                (0..list.len()).filter(|i| list.is_valid(*i)).map(|i| list.value(i)).collect();
             match arrow_select::concat::concat(&items.iter().map(|a| a.as_ref()).collect::<Vec<_>>()) {
                 Ok(items) => items.as_struct().column(0).clone(),
                 Err(_) => list.values().as_struct().column(0).slice(0, 0),

@@ -9,21 +9,25 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, Date32Array, Decimal128Array, FixedSizeListArray, Float32Array, Int64Array, LargeBinaryArray, RecordBatch,
-    StringArray, StructArray,
+    ArrayRef, Date32Array, Decimal128Array, FixedSizeListArray, Float32Array, Int64Array, LargeBinaryArray,
+    RecordBatch, StringArray, StructArray,
 };
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
 use common::counted::{Counted, inside, total};
-use common::engine::{Part, expected_take, path_text, paths, reading, reading_exactly, scan, take, whole, write};
+use common::engine::{
+    Part, expected_take, path_text, paths, reading, reading_exactly, scan, take, whole, write,
+};
 use common::rng::Rng;
 use common::shared::{Golden, goldens};
 use common::work::{each, no_failures};
 use pennon_file::{File, FormatVersion, PageInspection, WriteOptions};
 
 fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    let fields: Vec<Field> = columns.iter().map(|(n, a)| Field::new(*n, a.data_type().clone(), true)).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|c| c.1).collect()).expect("columns of one length")
+    let fields: Vec<Field> =
+        columns.iter().map(|(n, a)| Field::new(*n, a.data_type().clone(), true)).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|c| c.1).collect())
+        .expect("columns of one length")
 }
 
 fn written(batches: &[RecordBatch]) -> Bytes {
@@ -39,8 +43,13 @@ fn opened(bytes: &Bytes, gap: u64) -> (Arc<Counted>, File) {
 /// All bytes of a column's page buffers, as ranges of the file.
 fn buffers_of(file: &File, path: &str) -> Vec<Range<u64>> {
     let inspection = file.inspect().expect("inspect");
-    let columns = inspection.columns.iter().filter(|c| c.path == path || c.path.starts_with(&format!("{path}.")));
-    columns.flat_map(|c| &c.pages).flat_map(|p| &p.buffers).map(|(offset, bytes)| *offset..offset + bytes).collect()
+    let columns =
+        inspection.columns.iter().filter(|c| c.path == path || c.path.starts_with(&format!("{path}.")));
+    columns
+        .flat_map(|c| &c.pages)
+        .flat_map(|p| &p.buffers)
+        .map(|(offset, bytes)| *offset..offset + bytes)
+        .collect()
 }
 
 fn bytes_in(reads: &[Range<u64>], buffers: &[Range<u64>]) -> u64 {
@@ -58,12 +67,38 @@ fn a_take_of_100_rows_of_a_wide_table_never_reads_a_whole_page() {
             let mut number = |n: u64| rng.word() % n;
             let prices = (0..PART).map(|_| i128::from(90_000 + number(10_000_000)));
             batch(vec![
-                ("orderkey", Arc::new(Int64Array::from_iter_values((0..PART as i64).map(|i| (first + i) / 4)))),
-                ("price", Arc::new(Decimal128Array::from_iter_values(prices).with_precision_and_scale(15, 2).expect("15, 2"))),
-                ("partkey", Arc::new(Int64Array::from_iter_values((0..PART).map(|_| number(200_000) as i64)))),
-                ("flag", Arc::new(StringArray::from_iter_values((0..PART).map(|_| ["A", "N", "R"][number(3) as usize])))),
-                ("shipdate", Arc::new(Date32Array::from_iter_values((0..PART).map(|_| 8000 + number(2500) as i32)))),
-                ("mode", Arc::new(StringArray::from_iter_values((0..PART).map(|_| ["MAIL", "AIR", "TRUCK", "SHIP", "RAIL"][number(5) as usize])))),
+                (
+                    "orderkey",
+                    Arc::new(Int64Array::from_iter_values((0..PART as i64).map(|i| (first + i) / 4))),
+                ),
+                (
+                    "price",
+                    Arc::new(
+                        Decimal128Array::from_iter_values(prices)
+                            .with_precision_and_scale(15, 2)
+                            .expect("15, 2"),
+                    ),
+                ),
+                (
+                    "partkey",
+                    Arc::new(Int64Array::from_iter_values((0..PART).map(|_| number(200_000) as i64))),
+                ),
+                (
+                    "flag",
+                    Arc::new(StringArray::from_iter_values(
+                        (0..PART).map(|_| ["A", "N", "R"][number(3) as usize]),
+                    )),
+                ),
+                (
+                    "shipdate",
+                    Arc::new(Date32Array::from_iter_values((0..PART).map(|_| 8000 + number(2500) as i32))),
+                ),
+                (
+                    "mode",
+                    Arc::new(StringArray::from_iter_values(
+                        (0..PART).map(|_| ["MAIL", "AIR", "TRUCK", "SHIP", "RAIL"][number(5) as usize]),
+                    )),
+                ),
             ])
         })
         .collect();
@@ -83,12 +118,21 @@ fn a_take_of_100_rows_of_a_wide_table_never_reads_a_whole_page() {
                 let read = bytes_in(&reads, &buffers);
                 worst = worst.max(read as f64 / size as f64);
                 // Reads joined over small gaps may cover a page of few bytes; exact ones never do.
-                assert!(gap > 0 || read < size, "{}: {read} of {size} bytes of a page of {} rows", column.path, page.num_rows);
+                assert!(
+                    gap > 0 || read < size,
+                    "{}: {read} of {size} bytes of a page of {} rows",
+                    column.path,
+                    page.num_rows
+                );
             }
         }
         println!(
             "reads: take of 100 rows of {ROWS}, gap {gap}: opening {} reads, then {} reads of {} bytes; file {} bytes; worst page {:.0} %",
-            opening.len(), reads.len(), total(&reads), bytes.len(), worst * 100.0
+            opening.len(),
+            reads.len(),
+            total(&reads),
+            bytes.len(),
+            worst * 100.0
         );
     }
     let expected = expected_take(&whole(&batches[0].schema(), &batches), &asked);
@@ -102,7 +146,8 @@ fn one_row_of_a_3_kib_vector_column_reads_at_most_8_kib() {
     let values = Float32Array::from_iter_values((0..2000 * DIMENSION).map(|i| i as f32));
     let item = Arc::new(Field::new("item", DataType::Float32, true));
     let vectors = FixedSizeListArray::new(item, DIMENSION as i32, Arc::new(values), None);
-    let batch = batch(vec![("id", Arc::new(Int64Array::from_iter_values(0..2000))), ("vector", Arc::new(vectors))]);
+    let batch =
+        batch(vec![("id", Arc::new(Int64Array::from_iter_values(0..2000))), ("vector", Arc::new(vectors))]);
     let bytes = written(&[batch.clone()]);
     for row in [0, 777, 1999] {
         let (counted, file) = opened(&bytes, 4096);
@@ -155,7 +200,10 @@ fn one_child_of_a_struct_reads_only_the_columns_of_that_child() {
     for (child, others) in [("s.a", ["s.b", "s.c"]), ("s.b", ["s.a", "s.c"]), ("s.c", ["s.a", "s.b"])] {
         let (counted, file) = opened(&bytes, 0);
         let (own, others) = (buffers_of(&file, child), others.map(|o| buffers_of(&file, o)).concat());
-        let (counted, fresh) = { drop(counted); opened(&bytes, 0) };
+        let (counted, fresh) = {
+            drop(counted);
+            opened(&bytes, 0)
+        };
         counted.drain();
         scan(&fresh, &Part { columns: Some(&[child]), ..Part::default() }).expect("scan");
         let reads = counted.drain();
@@ -169,7 +217,8 @@ fn one_child_of_a_struct_reads_only_the_columns_of_that_child() {
 #[test]
 fn three_rows_of_each_column_of_each_golden_file_read_no_more_than_its_layout_needs() {
     let all = goldens();
-    let files: Vec<&Golden> = all.files.iter().filter(|g| ["2.1", "2.2"].contains(&g.version.as_str()) && !g.is_blob()).collect();
+    let files: Vec<&Golden> =
+        all.files.iter().filter(|g| ["2.1", "2.2"].contains(&g.version.as_str()) && !g.is_blob()).collect();
     let sums = std::sync::Mutex::new([0_u64; 4]);
     let failures = each(&files, |golden| {
         let found = three_rows(golden)?;
@@ -219,7 +268,11 @@ fn three_rows(golden: &Golden) -> Result<[u64; 4], String> {
         for page in &columns[0].pages {
             let buffers: Vec<_> = page.buffers.iter().map(|(o, n)| *o..o + n).collect();
             let page_read = bytes_in(&reads, &buffers);
-            let rows: Vec<u64> = asked.iter().filter(|r| (page.first_row..page.first_row + page.num_rows).contains(r)).map(|r| r - page.first_row).collect();
+            let rows: Vec<u64> = asked
+                .iter()
+                .filter(|r| (page.first_row..page.first_row + page.num_rows).contains(r))
+                .map(|r| r - page.first_row)
+                .collect();
             let page_bound = if rows.is_empty() { 0 } else { needed(&bytes, page, &rows, version)? };
             if page_read > page_bound {
                 return Err(format!(
@@ -241,7 +294,8 @@ fn three_rows(golden: &Golden) -> Result<[u64; 4], String> {
 
 /// Bytes of a page that its layout makes necessary for these rows (of the page, ascending).
 fn needed(file: &Bytes, page: &PageInspection, rows: &[u64], version: FormatVersion) -> Result<u64, String> {
-    let buffer = |i: usize| &file[page.buffers[i].0 as usize..(page.buffers[i].0 + page.buffers[i].1) as usize];
+    let buffer =
+        |i: usize| &file[page.buffers[i].0 as usize..(page.buffers[i].0 + page.buffers[i].1) as usize];
     let size = |i: usize| page.buffers[i].1;
     let all: u64 = page.buffers.iter().map(|b| b.1).sum();
     match page.layout {
@@ -251,11 +305,15 @@ fn needed(file: &Bytes, page: &PageInspection, rows: &[u64], version: FormatVers
             let index = buffer(1);
             // Rows below fixed-size lists of structs have several entries each: the index tells how many.
             let widths = [1, 2, 4, 8];
-            let width = widths.iter().copied().find(|w| index.len() as u64 % (page.num_rows + 1) == 0 && index.len() as u64 / (page.num_rows + 1) == *w);
+            let width = widths.iter().copied().find(|w| {
+                index.len() as u64 % (page.num_rows + 1) == 0
+                    && index.len() as u64 / (page.num_rows + 1) == *w
+            });
             let Some(width) = width else { return Ok(all) };
             let entry = |i: u64| {
                 let mut word = [0; 8];
-                word[..width as usize].copy_from_slice(&index[(i * width) as usize..((i + 1) * width) as usize]);
+                word[..width as usize]
+                    .copy_from_slice(&index[(i * width) as usize..((i + 1) * width) as usize]);
                 u64::from_le_bytes(word)
             };
             Ok(rows.iter().map(|r| 2 * width + entry(r + 1) - entry(*r)).sum())
@@ -269,7 +327,10 @@ fn needed(file: &Bytes, page: &PageInspection, rows: &[u64], version: FormatVers
             let sizes: Vec<u64> = words.iter().map(|w| ((w >> 4) + 1) * 8).collect();
             let has_lists = page.levels.contains("rep ");
             let chunks: Vec<Range<usize>> = if has_lists {
-                let index: Vec<u64> = buffer(page.buffers.len() - 1).chunks(8).map(|c| u64::from_le_bytes(c.try_into().expect("8 bytes"))).collect();
+                let index: Vec<u64> = buffer(page.buffers.len() - 1)
+                    .chunks(8)
+                    .map(|c| u64::from_le_bytes(c.try_into().expect("8 bytes")))
+                    .collect();
                 let (mut ends, mut starts, mut sum) = (Vec::new(), Vec::new(), 0);
                 for pair in index.chunks(2) {
                     sum += pair[0];

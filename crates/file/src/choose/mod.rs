@@ -73,7 +73,8 @@ fn encode_one(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Optio
     let is_dictionary = page.dictionary.is_some();
     match layout {
         Some(LayoutSpec::Constant) => {
-            let scalar = if tuning.version >= FormatVersion::V2_2 && !is_dictionary { scalar(page) } else { None };
+            let scalar =
+                if tuning.version >= FormatVersion::V2_2 && !is_dictionary { scalar(page) } else { None };
             match scalar {
                 Some(encoded) => return Ok(Some(encoded)),
                 None => {
@@ -83,7 +84,9 @@ fn encode_one(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Optio
                 }
             }
         }
-        Some(LayoutSpec::FullZip(values)) => return forced_full_zip(page, values.as_ref(), path, tuning).map(Some),
+        Some(LayoutSpec::FullZip(values)) => {
+            return forced_full_zip(page, values.as_ref(), path, tuning).map(Some);
+        }
         Some(LayoutSpec::MiniBlock(values)) => return as_mini_block(page, values.as_ref(), path, tuning),
         None => {}
     }
@@ -232,7 +235,10 @@ fn as_mini_block(
     match spec {
         Some(ValueSpec::Dictionary { .. }) => {
             let Some(found) = dictionary::any(&page.values, page.value_validity().as_ref()) else {
-                return Err(Error::invalid(format!("dictionary: not for values of {:?}", page.values.shape())));
+                return Err(Error::invalid(format!(
+                    "dictionary: not for values of {:?}",
+                    page.values.shape()
+                )));
             };
             let encoding = match indices_spec {
                 Some(spec) => mini_block_forced(spec, &found.indices, tuning, path)?,
@@ -250,7 +256,9 @@ fn as_mini_block(
             if matches!(page.values, Values::Struct { .. })
                 && !matches!(values::plain(&page.values), Encoding::PackedStruct { .. })
             {
-                return Err(Error::invalid("miniblock: packed structs with strings or lists are full-zip only"));
+                return Err(Error::invalid(
+                    "miniblock: packed structs with strings or lists are full-zip only",
+                ));
             }
             let (encoding, bytes) = values::mini_block(&page.values, tuning, is_text(path));
             if !tuning.is_plain()

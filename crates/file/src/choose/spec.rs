@@ -174,7 +174,11 @@ impl ValueSpec {
             }
             name => return Err(format!("{name:?} is not an encoding of values")),
         };
-        if call.args.is_empty() { Ok(simple) } else { Err(format!("{:?} takes nothing in parentheses", call.name)) }
+        if call.args.is_empty() {
+            Ok(simple)
+        } else {
+            Err(format!("{:?} takes nothing in parentheses", call.name))
+        }
     }
 }
 
@@ -185,7 +189,9 @@ fn parse_levels(call: &Call<'_>) -> Result<LevelKind, String> {
         ("outofline", []) => Ok(LevelKind::OutOfLineBitpacking),
         ("rle", []) => Ok(LevelKind::RunLengths),
         ("general", [scheme]) => Ok(LevelKind::GeneralFlat(parse_scheme(scheme)?.0)),
-        ("general", [scheme, Call { name: "flat", .. }]) => Ok(LevelKind::GeneralFlat(parse_scheme(scheme)?.0)),
+        ("general", [scheme, Call { name: "flat", .. }]) => {
+            Ok(LevelKind::GeneralFlat(parse_scheme(scheme)?.0))
+        }
         ("general", [scheme, Call { name: "rle", .. }]) => {
             Ok(LevelKind::GeneralRunLengths(parse_scheme(scheme)?.0))
         }
@@ -201,7 +207,8 @@ mod tests {
     fn the_forms_of_the_grammar_are_read() {
         let spec = Spec::parse("miniblock:general(zstd=3, bss); levels:rle").unwrap();
         assert_eq!((spec.rep, spec.def), (Some(LevelKind::RunLengths), Some(LevelKind::RunLengths)));
-        let Some(LayoutSpec::MiniBlock(Some(ValueSpec::General { scheme, level, values }))) = spec.layout else {
+        let Some(LayoutSpec::MiniBlock(Some(ValueSpec::General { scheme, level, values }))) = spec.layout
+        else {
             panic!("{spec:?}")
         };
         assert_eq!((scheme, level, *values), (Scheme::Zstd, Some(3), ValueSpec::ByteStreamSplit));
@@ -216,7 +223,15 @@ mod tests {
 
     #[test]
     fn what_is_not_in_the_grammar_is_named() {
-        for bad in ["", "miniblok", "miniblock:zip", "miniblock:general", "fullzip:rle(", "levels:fsst", "miniblock:flat)"] {
+        for bad in [
+            "",
+            "miniblok",
+            "miniblock:zip",
+            "miniblock:general",
+            "fullzip:rle(",
+            "levels:fsst",
+            "miniblock:flat)",
+        ] {
             let e = Spec::parse(bad).unwrap_err();
             assert_eq!(e.kind(), crate::ErrorKind::Invalid, "{bad}");
             assert!(e.message().contains(&format!("{bad:?}")), "{e}");

@@ -120,7 +120,11 @@ impl Tuning {
         }
         if let Some(ratio) = keys.number::<f64>("dict-size-ratio")? {
             if !(ratio > 0.0 && ratio <= 1.0) {
-                return Err(keys.bad("dict-size-ratio", &ratio.to_string(), "a number above 0 and at most 1"));
+                return Err(keys.bad(
+                    "dict-size-ratio",
+                    &ratio.to_string(),
+                    "a number above 0 and at most 1",
+                ));
             }
             self.dictionary.size_ratio = ratio;
         }

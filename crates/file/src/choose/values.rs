@@ -302,7 +302,8 @@ pub(super) fn zip_width(values: &Values) -> Result<ZipWidth> {
 
 /// The encoding that a caller forced on values, checked against their shape.
 pub(super) fn forced(spec: &ValueSpec, values: &Values, tuning: &Tuning, is_text: bool) -> Result<Encoding> {
-    let refuse = |what: &str| Err(Error::invalid(format!("{what} cannot store values of {:?}", values.shape())));
+    let refuse =
+        |what: &str| Err(Error::invalid(format!("{what} cannot store values of {:?}", values.shape())));
     let plain = plain(values);
     let word_bits = match values {
         Values::Fixed(v) if matches!(v.width, 1 | 2 | 4 | 8) => Some(v.width as u8 * 8),
@@ -329,10 +330,12 @@ pub(super) fn forced(spec: &ValueSpec, values: &Values, tuning: &Tuning, is_text
         }
         (ValueSpec::Rle, Some(bits)) => Ok(Encoding::Rle { bits }),
         (ValueSpec::ByteStreamSplit, Some(bits)) if bits >= 32 => Ok(Encoding::ByteStreamSplit { bits }),
-        (ValueSpec::Fsst, _) if matches!(plain, Encoding::Variable { .. }) => match fsst(values, true, true) {
-            Some((encoding, _)) => Ok(encoding),
-            None => Ok(plain),
-        },
+        (ValueSpec::Fsst, _) if matches!(plain, Encoding::Variable { .. }) => {
+            match fsst(values, true, true) {
+                Some((encoding, _)) => Ok(encoding),
+                None => Ok(plain),
+            }
+        }
         (ValueSpec::General { scheme, level, values: below }, _) => Ok(Encoding::General {
             scheme: *scheme,
             level: *level,

@@ -19,7 +19,9 @@ pub(crate) struct EncodedPage {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum LevelChoice {
     /// The smallest; run lengths only if allowed.
-    Smallest { run_lengths: bool },
+    Smallest {
+        run_lengths: bool,
+    },
     Forced(LevelKind),
 }
 

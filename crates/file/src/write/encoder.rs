@@ -75,7 +75,9 @@ impl FileEncoder {
         }
         for (path, _) in &options.encodings {
             if !leaves.iter().any(|leaf| leaf.path == *path) {
-                return Err(Error::invalid(format!("an encoding for column {path:?}, which the schema has not")));
+                return Err(Error::invalid(format!(
+                    "an encoding for column {path:?}, which the schema has not"
+                )));
             }
         }
         let bounds = PageBounds {

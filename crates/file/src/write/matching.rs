@@ -32,7 +32,9 @@ fn position(fields: &Fields, name: &str) -> Result<Option<usize>> {
     let mut positions = (0..fields.len()).filter(|i| fields[*i].name() == name);
     let first = positions.next();
     if positions.next().is_some() {
-        return Err(Error::invalid(format!("a batch has two columns {name:?}, in another order than the file")));
+        return Err(Error::invalid(format!(
+            "a batch has two columns {name:?}, in another order than the file"
+        )));
     }
     Ok(first)
 }
@@ -67,7 +69,9 @@ fn same_type(a: &DataType, b: &DataType) -> bool {
         },
         (DataType::Struct(a), DataType::Struct(b)) => {
             a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| a.name() == b.name() && same_type(a.data_type(), b.data_type()))
+                && a.iter()
+                    .zip(b)
+                    .all(|(a, b)| a.name() == b.name() && same_type(a.data_type(), b.data_type()))
         }
         (DataType::Dictionary(ka, va), DataType::Dictionary(kb, vb)) => ka == kb && same_type(va, vb),
         (a, b) => a == b,

@@ -48,7 +48,11 @@ impl Drop for Temporary {
 
 impl PathWriter {
     /// Starts a file that will be at `path`, replacing what is there.
-    pub fn create(path: impl AsRef<Path>, schema: &arrow_schema::Schema, options: WriteOptions) -> Result<Self> {
+    pub fn create(
+        path: impl AsRef<Path>,
+        schema: &arrow_schema::Schema,
+        options: WriteOptions,
+    ) -> Result<Self> {
         let target = path.as_ref().to_owned();
         let shown = target.display().to_string();
         let in_file = |e: Error| e.in_file(&shown);

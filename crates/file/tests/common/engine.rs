@@ -245,5 +245,5 @@ pub fn random_options(rng: &mut Rng, version: FormatVersion) -> WriteOptions {
 
 /// Forces the encoding of one leaf.
 pub fn force_encoding(options: &mut WriteOptions, path: &str, encoding: &str) {
-    options.encodings.insert(path.to_owned(), encoding.to_owned());
+    options.encodings.push((path.to_owned(), encoding.to_owned()));
 }

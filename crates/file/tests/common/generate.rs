@@ -390,7 +390,8 @@ impl Generator {
 
     fn unsliced(&mut self, field: &Field, len: usize, may_be_null: bool) -> ArrayRef {
         let mut nulls = if field.is_nullable() && may_be_null { self.nulls(len) } else { None };
-        let is_leaf = !field.data_type().is_nested() || matches!(field.data_type(), DataType::FixedSizeList(..));
+        let is_leaf =
+            !field.data_type().is_nested() || matches!(field.data_type(), DataType::FixedSizeList(..));
         if is_leaf && self.null_leaves && field.is_nullable() {
             nulls = Some(NullBuffer::new_null(len));
         }

@@ -129,7 +129,9 @@ impl LeafBuffer {
             events.valid_slots()
         };
         if path.is_empty_struct && valid.is_some() {
-            return Err(in_column(Error::unsupported("nulls in a struct without fields: nothing stores them")));
+            return Err(in_column(Error::unsupported(
+                "nulls in a struct without fields: nothing stores them",
+            )));
         }
         self.push_values(&leaf, &events.slots, valid.as_ref(), share).map_err(in_column).and_then(|pushed| {
             if pushed == Pushed::DictionaryFull && self.num_rows == 0 {
@@ -212,8 +214,7 @@ impl LeafBuffer {
     /// Everything gathered so far, with levels numbered as it needs; the buffer is empty afterwards.
     pub(crate) fn take(&mut self) -> LeafPage {
         let fresh = Self::new(self.path.clone());
-        let Self { path, num_rows, num_events, rep, def, values, entries } =
-            std::mem::replace(self, fresh);
+        let Self { path, num_rows, num_events, rep, def, values, entries } = std::mem::replace(self, fresh);
         let def = match def {
             Gathered::Zero => DefLevels::Zero,
             Gathered::Validity(bits) => DefLevels::Validity(bits.build()),

@@ -93,9 +93,10 @@ impl LeafPath {
 /// Whether a field is stored as a packed struct (spec 13).
 fn is_packed(field: &Field) -> bool {
     ["lance-encoding:packed", "packed"].iter().any(|key| {
-        field.metadata().get(*key).is_some_and(|v| {
-            matches!(v.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y")
-        })
+        field
+            .metadata()
+            .get(*key)
+            .is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y"))
     })
 }
 
@@ -213,7 +214,9 @@ fn shape_of(data_type: &DataType) -> Result<ValueType> {
     Ok(match data_type {
         DataType::Null => ValueType::Null,
         DataType::Boolean => ValueType::Bits,
-        DataType::Utf8 | DataType::Binary | DataType::Utf8View | DataType::BinaryView => ValueType::Variable { wide: false },
+        DataType::Utf8 | DataType::Binary | DataType::Utf8View | DataType::BinaryView => {
+            ValueType::Variable { wide: false }
+        }
         DataType::LargeUtf8 | DataType::LargeBinary => ValueType::Variable { wide: true },
         DataType::FixedSizeBinary(n) => ValueType::Fixed(dimension_of(*n, "fixed_size_binary")?),
         DataType::FixedSizeList(item, dimension) => {

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray, StringViewArray,
+    Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray,
+    StringViewArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
@@ -19,13 +20,25 @@ use crate::{Error, Result};
 pub(crate) enum Source {
     Null,
     Bits(BooleanBuffer),
-    Fixed { width: usize, bytes: Buffer },
-    Variable { offsets: OffsetBuffer<i32>, data: Buffer },
-    LargeVariable { offsets: OffsetBuffer<i64>, data: Buffer },
+    Fixed {
+        width: usize,
+        bytes: Buffer,
+    },
+    Variable {
+        offsets: OffsetBuffer<i32>,
+        data: Buffer,
+    },
+    LargeVariable {
+        offsets: OffsetBuffer<i64>,
+        data: Buffer,
+    },
     /// Views are stored as plain values.
     StringView(StringViewArray),
     BinaryView(BinaryViewArray),
-    List { dimension: usize, items: Box<Nullable> },
+    List {
+        dimension: usize,
+        items: Box<Nullable>,
+    },
     Struct(Vec<Nullable>),
 }
 
@@ -75,7 +88,9 @@ impl Source {
             },
             (ValueType::Struct(shapes), DataType::Struct(_)) => {
                 let columns = array.as_struct().columns();
-                Self::Struct(columns.iter().zip(shapes).map(|(c, s)| Nullable::new(c, s)).collect::<Result<_>>()?)
+                Self::Struct(
+                    columns.iter().zip(shapes).map(|(c, s)| Nullable::new(c, s)).collect::<Result<_>>()?,
+                )
             }
             (ValueType::Fixed(width), _) => {
                 let data = array.to_data();
@@ -93,7 +108,9 @@ impl Source {
                 Self::Fixed { width: *width, bytes }
             }
             (shape, other) => {
-                return Err(Error::invalid(format!("an array of type {other} for values of shape {shape:?}")));
+                return Err(Error::invalid(format!(
+                    "an array of type {other} for values of shape {shape:?}"
+                )));
             }
         })
     }

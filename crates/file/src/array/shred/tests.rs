@@ -190,10 +190,7 @@ fn a_child_without_nulls_may_be_null_under_a_null_parent() {
 fn dictionaries_of_several_batches_become_one() {
     let field = Field::new_dictionary("d", DataType::Int8, DataType::Utf8, true);
     let make = |keys: Vec<Option<i8>>, values: Vec<Option<&str>>| -> ArrayRef {
-        Arc::new(DictionaryArray::<types::Int8Type>::new(
-            keys.into(),
-            Arc::new(StringArray::from(values)),
-        ))
+        Arc::new(DictionaryArray::<types::Int8Type>::new(keys.into(), Arc::new(StringArray::from(values))))
     };
     let mut buffer = LeafBuffer::new(path_of(field, 0));
     let first = make(vec![Some(0), None, Some(1)], vec![Some("a"), Some("b"), Some("unused")]);

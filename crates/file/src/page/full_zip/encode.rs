@@ -15,8 +15,9 @@ use crate::{Error, Result};
 
 /// Encodes a page. `width` says how the encoded values are framed.
 pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> Result<EncodedPage> {
-    let num_items = u32::try_from(page.num_events)
-        .map_err(|_| Error::invalid(format!("a page of {} levels, more than 32 bits count", page.num_events)))?;
+    let num_items = u32::try_from(page.num_events).map_err(|_| {
+        Error::invalid(format!("a page of {} levels, more than 32 bits count", page.num_events))
+    })?;
     let widened;
     let values = match &page.values {
         Values::Bits(bits) => {

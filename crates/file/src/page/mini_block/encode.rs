@@ -210,11 +210,8 @@ fn repetition_index(page: &LeafPage, chunks: &[ChunkPlan]) -> Result<Vec<u8>> {
             Some(next) => page.rep[next.events.start] == top,
         };
         let rows = starts_after_first + usize::from(row_ends_here);
-        let leftover = if row_ends_here {
-            0
-        } else {
-            rep.len() - rep.iter().rposition(|r| *r == top).unwrap_or(0)
-        };
+        let leftover =
+            if row_ends_here { 0 } else { rep.len() - rep.iter().rposition(|r| *r == top).unwrap_or(0) };
         total += rows;
         index.extend_from_slice(&(rows as u64).to_le_bytes());
         index.extend_from_slice(&(leftover as u64).to_le_bytes());

@@ -9,11 +9,11 @@
 
 mod decode;
 mod encode;
-mod plan;
 mod index;
+mod plan;
 
 pub(super) use decode::append_validity;
 pub(crate) use decode::{MiniBlockPage, decode};
-pub(crate) use index::{LeafShape, MiniBlockIndex};
 pub(crate) use encode::{MiniBlockChoice, encode};
+pub(crate) use index::{LeafShape, MiniBlockIndex};
 pub(crate) use plan::{ChunkRule, Count, runs};

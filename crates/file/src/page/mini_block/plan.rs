@@ -62,11 +62,8 @@ pub(crate) fn plan(page: &LeafPage, values: &Values, rule: &ChunkRule) -> Option
                 continue;
             }
             // The rest of the page, or a power of two of values.
-            let (count, end) = if count >= left {
-                (left, page.num_events)
-            } else {
-                (count, ends.after(start + count))
-            };
+            let (count, end) =
+                if count >= left { (left, page.num_events) } else { (count, ends.after(start + count)) };
             let fits = bytes_of(values, start..start + count, rule.count) <= rule.target_bytes;
             if end - event <= rule.max_events && (fits || count <= 2) {
                 found = Some((count, end));
@@ -120,7 +117,9 @@ fn bytes_of(values: &Values, range: Range<usize>, count: Count) -> usize {
             runs(bytes, v.width) * (v.width + 1)
         }
         Values::Fixed(v) => range.len() * v.width,
-        Values::Variable(v) => (v.offsets[range.end] - v.offsets[range.start]) as usize + 4 * (range.len() + 1),
+        Values::Variable(v) => {
+            (v.offsets[range.end] - v.offsets[range.start]) as usize + 4 * (range.len() + 1)
+        }
         Values::LargeVariable(v) => {
             (v.offsets[range.end] - v.offsets[range.start]) as usize + 8 * (range.len() + 1)
         }
