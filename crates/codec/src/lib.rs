@@ -9,6 +9,7 @@
 //! rle                 run values and run lengths
 //! byte_stream_split   all first bytes, all second bytes, …
 //! bits                levels and bitmaps, 64 at a time
+//! strings             short strings looked up by index
 //! ```
 //!
 //! ```
@@ -31,6 +32,7 @@ pub mod bits;
 pub mod byte_stream_split;
 pub mod fsst;
 pub mod rle;
+pub mod strings;
 mod word;
 
 pub use word::{Word, bytes_of, bytes_of_mut, words, words_mut};

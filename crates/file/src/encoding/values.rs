@@ -4,6 +4,7 @@
 //! not known here (levels carry them); a null slot holds some value nobody looks at.
 
 use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer};
+use pennon_codec::strings;
 
 use crate::error::corrupt;
 use crate::{Error, Result};
@@ -495,10 +496,10 @@ impl Values {
                 gather_fixed(a, b.bytes(), indices);
                 Ok(indices.len())
             }
-            (Self::Variable(a), Self::Variable(b)) => Ok(gather_variable(a, b, indices)),
-            (Self::LargeVariable(a), Self::LargeVariable(b)) => Ok(gather_variable(a, b, indices)),
-            (Self::Variable(a), Self::LargeVariable(b)) => Ok(gather_variable(a, b, indices)),
-            (Self::LargeVariable(a), Self::Variable(b)) => Ok(gather_variable(a, b, indices)),
+            (Self::Variable(a), Self::Variable(b)) => gather_variable(a, b, indices),
+            (Self::LargeVariable(a), Self::LargeVariable(b)) => gather_variable(a, b, indices),
+            (Self::Variable(a), Self::LargeVariable(b)) => gather_variable(a, b, indices),
+            (Self::LargeVariable(a), Self::Variable(b)) => gather_variable(a, b, indices),
             _ => {
                 for (done, &i) in indices.iter().enumerate() {
                     if self.extend(other, i as usize..i as usize + 1)? == 0 {
@@ -648,16 +649,28 @@ pub(super) fn gather_fixed(out: &mut FixedValues, bytes: &[u8], indices: &[u32])
     }
 }
 
+/// Appends the values of `from` at `indices` until they no longer fit; says how many went in.
 fn gather_variable<O: Offset, P: Offset>(
     out: &mut VariableValues<O>,
     from: &VariableValues<P>,
     indices: &[u32],
-) -> usize {
+) -> Result<usize> {
+    let bounds = |i: &u32| {
+        let i = *i as usize;
+        (from.offsets[i].to_usize(), from.offsets[i + 1].to_usize())
+    };
     out.offsets.reserve(indices.len());
+    let total = indices.iter().map(bounds).map(|(start, end)| end - start).sum();
+    if out.data.len() + total <= out.limit {
+        let (data, offsets) = (&mut out.data, &mut out.offsets);
+        let ends = |end| offsets.push(O::from_usize(end));
+        strings::gather(&from.data, indices.iter().map(bounds), total, data, ends)?;
+        return Ok(indices.len());
+    }
     for (done, &i) in indices.iter().enumerate() {
         if !out.push(from.value(i as usize)) {
-            return done;
+            return Ok(done);
         }
     }
-    indices.len()
+    Ok(indices.len())
 }
