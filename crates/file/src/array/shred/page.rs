@@ -2,6 +2,7 @@
 
 use arrow_buffer::BooleanBuffer;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::encoding::Values;
 use crate::page::{Layer, max_def, max_rep, max_visible};
@@ -21,6 +22,8 @@ pub(crate) enum DefLevels {
 pub(crate) struct LeafPage {
     /// Innermost first.
     pub(crate) layers: Vec<Layer>,
+    /// Layers that stay nullable whatever the data is.
+    kept: Arc<[bool]>,
     /// Top-level rows.
     pub(crate) num_rows: usize,
     pub(crate) num_events: usize,
@@ -38,9 +41,11 @@ pub(crate) struct LeafPage {
 impl LeafPage {
     /// Gives every layer the narrowest meaning that the levels need, and renumbers them.
     ///
-    /// `def` is numbered for `layers`.
+    /// `def` is numbered for `layers`; items marked in `kept` stay nullable.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a page, each once")]
     pub(crate) fn narrowed(
         layers: &[Layer],
+        kept: Arc<[bool]>,
         num_rows: usize,
         num_events: usize,
         rep: Vec<u16>,
@@ -58,12 +63,12 @@ impl LeafPage {
             DefLevels::Levels(levels) => levels.iter().for_each(|&d| counts[d as usize] += 1),
         }
         let num_valid = counts[0];
-        let (layers, renumber) = narrow(layers, &counts);
+        let (layers, renumber) = narrow(layers, &kept, &counts);
         let def = if max_def(&layers) == 0 {
             DefLevels::Zero
         } else {
             match def {
-                // A quirk may have widened a layer of a page without nulls.
+                // A layer was widened on a page without nulls.
                 DefLevels::Zero => DefLevels::Levels(vec![0; num_events]),
                 DefLevels::Validity(bits) => DefLevels::Validity(bits),
                 DefLevels::Levels(mut levels) => {
@@ -72,7 +77,7 @@ impl LeafPage {
                 }
             }
         };
-        Self { layers, num_rows, num_events, rep, def, values, dictionary, num_valid }
+        Self { layers, kept, num_rows, num_events, rep, def, values, dictionary, num_valid }
     }
 
     pub(crate) fn max_rep(&self) -> u16 {
@@ -169,12 +174,12 @@ impl LeafPage {
             DefLevels::Levels(levels) => DefLevels::Levels(levels[events.clone()].to_vec()),
         };
         let rep = self.rep[events.clone()].to_vec();
-        Ok(Self::narrowed(&self.layers, num_rows, events.len(), rep, def, values, dictionary))
+        Ok(Self::narrowed(&self.layers, self.kept.clone(), num_rows, events.len(), rep, def, values, dictionary))
     }
 }
 
 /// The meanings that the levels met ask for, and the new number of each old level.
-fn narrow(layers: &[Layer], counts: &[usize]) -> (Vec<Layer>, Vec<u16>) {
+fn narrow(layers: &[Layer], kept: &[bool], counts: &[usize]) -> (Vec<Layer>, Vec<u16>) {
     let mut narrow = Vec::with_capacity(layers.len());
     let mut level = 1;
     // For every level: the layer that owns it and whether it is its empty level.
@@ -199,7 +204,7 @@ fn narrow(layers: &[Layer], counts: &[usize]) -> (Vec<Layer>, Vec<u16>) {
             (true, true, true) => Layer::NullAndEmptyList,
         });
     }
-    widen_for_official_reader(&mut narrow);
+    widen_for_official_reader(&mut narrow, kept);
     let mut first = Vec::with_capacity(narrow.len());
     let mut next = 1;
     for layer in &narrow {
@@ -214,9 +219,19 @@ fn narrow(layers: &[Layer], counts: &[usize]) -> (Vec<Layer>, Vec<u16>) {
     (narrow, renumber)
 }
 
-/// The official reader miscounts when a struct has nulls, a list inside it is declared all valid and a
-/// list outside it has null or empty lists (spec 5.1): declare the inner list nullable.
-fn widen_for_official_reader(layers: &mut [Layer]) {
+/// The official reader miscounts in two cases, which are declared wider than they need to be.
+///
+/// A nullable struct around a list is declared nullable on every page (`kept`): if pages of a column
+/// disagree, that reader takes every item of an all-valid page for a struct.
+///
+/// If a struct is declared nullable, a list inside it is all valid, and a list outside it has null or empty
+/// lists, the inner list is declared nullable (spec 5.1).
+fn widen_for_official_reader(layers: &mut [Layer], kept: &[bool]) {
+    for (layer, kept) in layers.iter_mut().zip(kept) {
+        if *kept && *layer == Layer::AllValidItem {
+            *layer = Layer::NullableItem;
+        }
+    }
     for item in 0..layers.len() {
         let outside = layers[item + 1..].iter().any(|l| l.is_list() && l.num_def_levels() > 0);
         if layers[item] == Layer::NullableItem && outside {

@@ -83,6 +83,17 @@ impl LeafPath {
         self.steps.iter().map(dimension).product()
     }
 
+    /// Layers, innermost first, of nullable structs around a list: nullable on every page, because the
+    /// official reader wants the pages of a column to agree there.
+    pub(crate) fn kept_layers(&self) -> std::sync::Arc<[bool]> {
+        let mut below = false;
+        let step = |s: &Step| {
+            below |= s.kind.is_list();
+            below && !s.kind.is_list() && s.nullable
+        };
+        std::iter::once(false).chain(self.steps.iter().rev().map(step)).collect()
+    }
+
     /// The widest meaning of every layer, innermost first.
     pub(crate) fn widest_layers(&self) -> Vec<Layer> {
         let step = |s: &Step| if s.kind.is_list() { Layer::NullAndEmptyList } else { Layer::NullableItem };
