@@ -1,12 +1,13 @@
 //! Reads a Lance file with pennon and prints what it cost as one line of JSON.
 //!
 //! ```text
-//! pennon-measure FILE ROWS SECONDS [THREADS]
+//! pennon-measure FILE ROWS SECONDS [THREADS [MEASURE]]
 //! ```
 //!
 //! `ROWS` is a text file, one set of ascending row numbers a line, separated by spaces. Each measure is repeated for
-//! `SECONDS` after one run that is not counted; the answer holds the seconds of one repetition. CPU is user and system time of all
-//! threads of the process. `speed.py` starts this and the Python side alike.
+//! `SECONDS` after one run that is not counted; the answer holds the seconds of one repetition. CPU is user and system
+//! time of all threads of the process. With `MEASURE` only that one is run, for a profiler. `speed.py` starts this
+//! and the Python side alike.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -19,58 +20,31 @@ use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
+const MEASURES: [&str; 5] = ["open", "scan", "stream", "take", "open_take"];
+
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (path, rows, seconds, threads) = match arguments.as_slice() {
-        [path, rows, seconds] => (path, rows, seconds.parse()?, 1),
-        [path, rows, seconds, threads] => (path, rows, seconds.parse()?, threads.parse()?),
-        _ => return Err("usage: pennon-measure FILE ROWS SECONDS [THREADS]".into()),
+    let [path, rows, seconds, rest @ ..] = arguments.as_slice() else {
+        return Err("usage: pennon-measure FILE ROWS SECONDS [THREADS [MEASURE]]".into());
     };
+    let threads = rest.first().map_or(Ok(1), |n| n.parse())?;
+    let only = rest.get(1).map(String::as_str);
     let sets = row_sets(rows)?;
-    let time = Duration::from_secs_f64(seconds);
+    let time = Duration::from_secs_f64(seconds.parse()?);
 
     let file = File::open(path)?;
-    if let Ok(only) = std::env::var("PENNON_ONLY") {
-        // One measure alone, for a profiler.
-        let mut next = sets.iter().cycle();
-        let figure = repeat(time, || match only.as_str() {
-            "scan" => scan(&file, threads).map(|batches| count(&batches)),
-            _ => {
-                let rows = next.next().ok_or("no rows")?;
-                Ok(count(&file.take(rows).batches()?.collect::<Result<Vec<_>, _>>()?))
-            }
-        })?;
-        println!("{figure}");
-        return Ok(());
+    let mut answer = json!({ "rows": file.num_rows(), "bytes": file.file_bytes(), "threads": threads });
+    for measure in MEASURES.into_iter().filter(|name| only.is_none_or(|only| only == *name)) {
+        let mut sets = sets.iter().cycle();
+        let mut next = || sets.next().ok_or("no rows to take");
+        answer[measure] = match measure {
+            "open" => repeat(time / 4, || Ok(File::open(path)?.num_rows())),
+            "scan" => repeat(time, || scan(&file, threads).map(|batches| count(&batches))),
+            "stream" => repeat(time, || stream(&file, threads)),
+            "take" => repeat(time, || take(&file, next()?)),
+            _ => repeat(time, || take(&File::open(path)?, next()?)),
+        }?;
     }
-    let open = repeat(time / 4, || Ok(File::open(path)?.num_rows()))?;
-    let scan = repeat(time, || scan(&file, threads).map(|batches| count(&batches)))?;
-    let stream = repeat(time, || {
-        let mut num_rows = 0;
-        for batch in file.scan().threads(threads).batches()? {
-            num_rows += black_box(batch?).num_rows() as u64;
-        }
-        Ok(num_rows)
-    })?;
-    let mut next = sets.iter().cycle();
-    let take = repeat(time, || {
-        // The iterator cycles over a list that row_sets found not to be empty.
-        let rows = next.next().ok_or("no rows")?;
-        let batches = file.take(rows).batches()?.collect::<Result<Vec<_>, _>>()?;
-        Ok(count(&batches))
-    })?;
-    let mut next = sets.iter().cycle();
-    let open_take = repeat(time, || {
-        let rows = next.next().ok_or("no rows")?;
-        let file = File::open(path)?;
-        let batches = file.take(rows).batches()?.collect::<Result<Vec<_>, _>>()?;
-        Ok(count(&batches))
-    })?;
-
-    let answer = json!({
-        "rows": file.num_rows(), "bytes": file.file_bytes(), "threads": threads,
-        "open": open, "scan": scan, "stream": stream, "take": take, "open_take": open_take,
-    });
     println!("{answer}");
     Ok(())
 }
@@ -78,6 +52,20 @@ fn main() -> Outcome<()> {
 /// The whole table as record batches held in memory.
 fn scan(file: &File, threads: usize) -> Outcome<Vec<RecordBatch>> {
     Ok(file.scan().threads(threads).batches()?.collect::<Result<_, _>>()?)
+}
+
+/// The whole table batch by batch, none of them kept.
+fn stream(file: &File, threads: usize) -> Outcome<u64> {
+    let mut num_rows = 0;
+    for batch in file.scan().threads(threads).batches()? {
+        num_rows += black_box(batch?).num_rows() as u64;
+    }
+    Ok(num_rows)
+}
+
+fn take(file: &File, rows: &[u64]) -> Outcome<u64> {
+    let batches = file.take(rows).batches()?.collect::<Result<Vec<_>, _>>()?;
+    Ok(count(&batches))
 }
 
 fn count(batches: &[RecordBatch]) -> u64 {
@@ -90,7 +78,7 @@ fn row_sets(path: &str) -> Outcome<Vec<Vec<u64>>> {
         .lines()
         .map(|line| line.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>())
         .collect::<Result<Vec<_>, _>>()?;
-    if sets.is_empty() { Err("no rows to take".into()) } else { Ok(sets) }
+    Ok(sets)
 }
 
 /// Runs `work` once for nothing, then for as long as `time`, and gives the seconds of one run.
