@@ -126,7 +126,7 @@ pub fn paths(schema: &Schema) -> Vec<Vec<String>> {
     fn children(field: &Field, path: &[String], out: &mut Vec<Vec<String>>) {
         match field.data_type() {
             DataType::Struct(fields)
-                if ![PACKED, "packed"].iter().any(|key| field.metadata().contains_key(*key)) =>
+                if ![PACKED, "packed"].iter().any(|key| field.metadata().contains_key(key)) =>
             {
                 // Of two fields with one name the second has another spelling; not needed here.
                 fields.iter().for_each(|f| walk(f, path, out));

@@ -689,7 +689,7 @@ fn text(mode: usize, word: u64) -> String {
             let letters = ['a', 'é', '漢', '🦀', '\0', ' '];
             (0..rng.below(12)).map(|_| *rng.pick(&letters)).collect()
         }
-        5 if word % 3 == 0 => String::new(),
+        5 if word.is_multiple_of(3) => String::new(),
         6 => {
             let bytes = rng.within(200, 3000);
             (0..bytes).map(|_| (b'a' + (rng.word() % 13) as u8) as char).collect()
