@@ -16,6 +16,8 @@ use crate::{Error, Result};
 
 /// Indices that are checked and looked up at once.
 const BLOCK: usize = 1024;
+/// As many indices are looked up without the cost of a whole block.
+const FEW: usize = 16;
 
 /// Appends the values of `dictionary` at `indices[range]`; says how many went in before a byte limit was
 /// met.
@@ -32,25 +34,35 @@ pub(crate) fn append_dictionary(
         return Err(Error::invalid(format!("indices {range:?} of {}", fixed.len())));
     }
     let bytes = &fixed.bytes()[range.start * fixed.width..range.end * fixed.width];
-    with_word!(fixed.width, T => look_up::<T>(bytes, dictionary, out))
+    if range.len() <= FEW {
+        with_word!(fixed.width, T => look_up::<T, FEW>(bytes, dictionary, out))
+    } else {
+        with_word!(fixed.width, T => look_up::<T, BLOCK>(bytes, dictionary, out))
+    }
 }
 
-fn look_up<T: Word>(bytes: &[u8], dictionary: &Values, out: &mut Values) -> Result<usize> {
+/// Looks indices up `N` at a time: `N` is small where a take wants a value or two of each chunk.
+fn look_up<T: Word, const N: usize>(bytes: &[u8], dictionary: &Values, out: &mut Values) -> Result<usize> {
     let mut done = 0;
-    let mut block = [0u32; BLOCK];
-    for words in bytes.chunks(BLOCK * T::BYTES) {
+    let mut block = [0u32; N];
+    for words in bytes.chunks(N * T::BYTES) {
         let count = words.len() / T::BYTES;
-        let mut largest = 0;
+        let block = &mut block[..count];
+        let mut high = 0;
         for (slot, word) in block.iter_mut().zip(words.chunks_exact(T::BYTES)) {
             let index = T::read(word).widen();
-            largest = largest.max(index);
+            high |= index >> 32;
             *slot = index as u32;
         }
-        // An index that `u32` cut off is above the length of any dictionary, too.
-        if largest >= dictionary.len() as u64 || largest > u64::from(u32::MAX) {
-            corrupt!("index {largest} into a dictionary of {} values", dictionary.len());
+        let largest = block.iter().fold(0, |a, b| a.max(*b));
+        if high != 0 || largest as usize >= dictionary.len() {
+            corrupt!(
+                "index {} into a dictionary of {} values",
+                high << 32 | u64::from(largest),
+                dictionary.len()
+            );
         }
-        let taken = out.gather(dictionary, &block[..count])?;
+        let taken = out.gather(dictionary, block)?;
         done += taken;
         if taken < count {
             break;

@@ -221,7 +221,16 @@ impl LeafBuffer {
             Gathered::Levels(levels) => DefLevels::Levels(levels),
         };
         let dictionary = entries.map(|mut e| e.take());
-        LeafPage::narrowed(&path.widest_layers(), path.kept_layers(), num_rows, num_events, rep, def, values, dictionary)
+        LeafPage::narrowed(
+            &path.widest_layers(),
+            path.kept_layers(),
+            num_rows,
+            num_events,
+            rep,
+            def,
+            values,
+            dictionary,
+        )
     }
 }
 

@@ -174,7 +174,16 @@ impl LeafPage {
             DefLevels::Levels(levels) => DefLevels::Levels(levels[events.clone()].to_vec()),
         };
         let rep = self.rep[events.clone()].to_vec();
-        Ok(Self::narrowed(&self.layers, self.kept.clone(), num_rows, events.len(), rep, def, values, dictionary))
+        Ok(Self::narrowed(
+            &self.layers,
+            self.kept.clone(),
+            num_rows,
+            events.len(),
+            rep,
+            def,
+            values,
+            dictionary,
+        ))
     }
 }
 
