@@ -114,7 +114,7 @@ impl ListCodec {
 
     /// Walks down the layers of `out`, appending the validity that `bits` gives for each, and then the
     /// items.
-    fn append<'a>(
+    fn append(
         &self,
         out: &mut Values,
         count: usize,

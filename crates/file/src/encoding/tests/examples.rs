@@ -271,6 +271,7 @@ fn packed_structs() {
 }
 
 #[test]
+#[allow(clippy::single_range_in_vec_init)] // One range is what is meant.
 fn packed_structs_of_varying_width() {
     let e = described("6a18 0a08 0a040a020810 1010 0a0c 0a0812060a040a020820 1820");
     let flat = PackedField { encoding: Encoding::Flat { bits: 16 }, width: PackedWidth::Bits(16) };
