@@ -90,6 +90,13 @@ fn encode_one(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Optio
         Some(LayoutSpec::MiniBlock(values)) => return as_mini_block(page, values.as_ref(), path, tuning),
         None => {}
     }
+    if let Values::Null(_) = page.values {
+        // Fixed-size binary of no bytes.
+        return match constant::encode_scalar(page, 0) {
+            Some(encoded) if tuning.version >= FormatVersion::V2_2 => Ok(Some(encoded)),
+            _ => Err(Error::unsupported("values of no bytes need format version 2.2")),
+        };
+    }
     let levels = if page.has_rep() || page.has_def() { page.num_events } else { 0 };
     if !is_dictionary
         && tuning.version >= FormatVersion::V2_2

@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::BooleanBufferBuilder;
+use arrow_schema::DataType;
 
 use crate::encoding::{ValueType, Values};
 use crate::{Error, Result};
@@ -117,7 +118,7 @@ impl LeafBuffer {
             (Some(_), _) => dictionary::logical_nulls(&leaf),
             (None, _) => leaf.logical_nulls(),
         };
-        let may_be_null = path.field.is_nullable() || path.shape == ValueType::Null;
+        let may_be_null = path.field.is_nullable() || *path.field.data_type() == DataType::Null;
         let valid = if flat {
             let nulls = nulls.map(|n| n.inner().slice(rows.start, num_rows)).filter(|n| n.has_false());
             if nulls.is_some() && !may_be_null {

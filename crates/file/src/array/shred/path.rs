@@ -229,6 +229,8 @@ fn shape_of(data_type: &DataType) -> Result<ValueType> {
             ValueType::Variable { wide: false }
         }
         DataType::LargeUtf8 | DataType::LargeBinary => ValueType::Variable { wide: true },
+        // Values of no bytes have no payload.
+        DataType::FixedSizeBinary(0) => ValueType::Null,
         DataType::FixedSizeBinary(n) => ValueType::Fixed(dimension_of(*n, "fixed_size_binary")?),
         DataType::FixedSizeList(item, dimension) => {
             let items = shape_of(item.data_type())?;

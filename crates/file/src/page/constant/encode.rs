@@ -63,10 +63,15 @@ pub(crate) fn encode_empty_struct(page: &LeafPage) -> EncodedPage {
 
 /// A page whose valid values are all like the one at `index`; `None` for shapes that have no scalar form.
 pub(crate) fn encode_scalar(page: &LeafPage, index: usize) -> Option<EncodedPage> {
-    let value = value_bytes(&page.values, index)?;
+    // Values of no bytes (the null type has no valid ones) have the empty scalar.
+    let value = match &page.values {
+        Values::Null(_) => &[],
+        values => value_bytes(values, index)?,
+    };
     let mut buffers = Vec::new();
     let mut inline_value = None;
     match &page.values {
+        Values::Null(_) => inline_value = Some(Bytes::new()),
         Values::Fixed(_) | Values::Bits(_) if value.len() <= MAX_INLINE => {
             inline_value = Some(Bytes::copy_from_slice(value));
         }
@@ -79,7 +84,7 @@ pub(crate) fn encode_scalar(page: &LeafPage, index: usize) -> Option<EncodedPage
             let end = i64::try_from(value.len()).ok()?;
             buffers.push(in_buffers(&[&[0i64.to_le_bytes(), end.to_le_bytes()].concat(), value])?);
         }
-        Values::Null(_) | Values::Bits(_) | Values::List(_) | Values::Struct { .. } => return None,
+        Values::Bits(_) | Values::List(_) | Values::Struct { .. } => return None,
     }
     if page.has_rep() || page.has_def() {
         buffers.push(raw(&page.rep));
