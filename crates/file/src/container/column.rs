@@ -27,9 +27,11 @@ use crate::{Error, Limits, Result};
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnRecord {
     /// Index of the column in the file.
+    #[allow(dead_code)]
     pub(crate) index: u32,
     pub(crate) pages: Vec<PageRecord>,
-    /// A `lance.encodings.ColumnEncoding` message.
+    /// A `lance.encodings.ColumnEncoding` message; only blobs of 2.0 say anything with it.
+    #[allow(dead_code)]
     pub(crate) encoding: Bytes,
 }
 
@@ -40,7 +42,9 @@ pub(crate) struct PageRecord {
     pub(crate) buffers: Vec<Range<u64>>,
     /// Rows, times the dimensions of fixed-size lists of structs above the leaf.
     pub(crate) length: u64,
-    /// Top-level row of the first value, as written; 2.0 writes 0 always.
+    /// Top-level row of the first value, as written; 2.0 writes 0 always. Rows are
+    /// counted from the lengths instead.
+    #[allow(dead_code)]
     pub(crate) priority: u64,
     pub(crate) message: PageMessage,
     /// The message itself.
@@ -79,11 +83,6 @@ impl PageMessage {
 pub(super) const COLUMN_ENCODING: &str = "lance.encodings.ColumnEncoding";
 
 impl PageRecord {
-    /// Bytes of the buffers together.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.buffers.iter().map(|r| r.end - r.start).fold(0, u64::saturating_add)
-    }
-
     /// The `PageLayout` message, if the page is described by one.
     pub(crate) fn page_layout(&self) -> Result<&Bytes> {
         match self.message {

@@ -85,6 +85,7 @@ pub(crate) struct Finished {
     /// What is left to append.
     pub(crate) output: Vec<Bytes>,
     /// Length of the whole file.
+    #[allow(dead_code)]
     pub(crate) file_bytes: u64,
 }
 
@@ -170,7 +171,8 @@ impl ContainerEncoder {
         self.global_buffers.len() as u32
     }
 
-    /// Appends a global buffer that the extras record names.
+    /// Appends a global buffer that the extras record names; checksums need no call.
+    #[allow(dead_code)]
     pub(crate) fn add_extra(&mut self, kind: u32, bytes: Bytes) -> Result<u32> {
         // One place is kept for the checksums.
         if self.extras.len() + 1 >= MAX_EXTRAS {

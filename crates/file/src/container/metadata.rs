@@ -54,11 +54,6 @@ impl Metadata {
         self.footer.num_columns
     }
 
-    /// Where a column's metadata message is.
-    pub(crate) fn column_metadata(&self, column: u32) -> Result<Range<u64>> {
-        column_metadata_range(&self.cmo_table, column, self.file_bytes)
-    }
-
     /// Bytes of descriptor, column metadata, tables and footer: everything that is not data.
     pub(crate) fn metadata_bytes(&self) -> u64 {
         let len = |r: &Range<u64>| r.end - r.start;

@@ -21,10 +21,10 @@ mod metadata;
 mod tests;
 
 pub(crate) use checksums::{FileChecks, PageChecks, UNIT_BYTES};
-pub(crate) use column::{ColumnRecord, PageMessage, PageRecord, ReadColumns};
+pub(crate) use column::{ColumnRecord, ReadColumns};
 pub(crate) use encoder::{ContainerEncoder, NewPage};
-pub(crate) use extras::{Extra, KIND_CHECKSUMS};
-pub(crate) use footer::{FOOTER_BYTES, Footer};
+pub(crate) use extras::KIND_CHECKSUMS;
+pub(crate) use footer::FOOTER_BYTES;
 pub(crate) use global::ReadGlobalBuffer;
 pub(crate) use metadata::{Metadata, OpenFile};
 

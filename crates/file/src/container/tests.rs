@@ -8,7 +8,10 @@ use arrow_schema::{DataType, Field, TimeUnit};
 use bytes::Bytes;
 use proptest::prelude::*;
 
+use super::column::PageMessage;
 use super::encoder::Finished;
+use super::extras::Extra;
+use super::footer::Footer;
 use super::*;
 use crate::io::{Decode, Segments, Source, Step, drive};
 use crate::schema::Schema;

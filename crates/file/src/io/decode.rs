@@ -80,11 +80,6 @@ impl<D: Decode> Decode for Join<D> {
     }
 }
 
-/// The ranges among `wanted` that `segments` do not hold; empty when nothing is missing.
-pub(crate) fn missing(segments: &Segments, wanted: impl IntoIterator<Item = Range<u64>>) -> Vec<Range<u64>> {
-    wanted.into_iter().filter(|range| segments.slice(range).is_none()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

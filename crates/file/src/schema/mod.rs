@@ -26,7 +26,6 @@ use arrow_schema::{DataType, FieldRef, Metadata, SchemaRef};
 use crate::{FormatVersion, Limits, Result};
 
 pub(crate) use leaves::{Leaf, LeafKind, Nesting};
-pub(crate) use project::Projection;
 
 /// Arrow metadata key that names an extension type.
 pub(crate) const EXTENSION_NAME: &str = "ARROW:extension:name";
@@ -97,14 +96,6 @@ pub(crate) enum FieldKind {
 impl Field {
     pub(crate) fn name(&self) -> &str {
         self.arrow.name()
-    }
-
-    pub(crate) fn is_nullable(&self) -> bool {
-        self.arrow.is_nullable()
-    }
-
-    pub(crate) fn metadata(&self) -> &Metadata {
-        self.arrow.metadata()
     }
 
     pub(crate) fn kind(&self) -> FieldKind {

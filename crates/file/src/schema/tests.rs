@@ -132,7 +132,7 @@ fn a_schema_survives_the_descriptor_with_ids_and_metadata() {
     );
     let schema = schema(&arrow);
     assert_eq!(schema.fields[0].id, 7);
-    assert!(schema.fields[0].metadata().is_empty(), "the pin is consumed");
+    assert!(schema.fields[0].arrow.metadata().is_empty(), "the pin is consumed");
     assert_eq!((schema.fields[1].id, schema.fields[2].id), (0, 2));
     assert_eq!((schema.fields[2].children[0].id, schema.fields[2].children[1].id), (1, 3));
     let bytes = bytes::Bytes::from(schema.to_descriptor(99));
@@ -150,7 +150,7 @@ fn a_schema_survives_the_descriptor_with_ids_and_metadata() {
     }
 }
 
-fn projected(paths: &[&str]) -> (Vec<String>, arrow_schema::SchemaRef) {
+fn projected(paths: &[&str]) -> (Vec<String>, SchemaRef) {
     let projection = schema(&example()).project(paths).unwrap();
     let leaves = projection.leaves.iter().map(|l| format!("{} {}", l.column, l.path)).collect();
     (leaves, projection.schema.to_arrow())
