@@ -30,7 +30,7 @@ const MAX_SYMBOL_BYTES: usize = 8;
 const ESCAPE: u8 = 255;
 
 /// Codes decompressed between two looks at the string boundaries. The positions of a block fit 16 bits.
-const BLOCK: usize = 2048;
+const BLOCK: usize = 1024;
 /// Position of a byte that belongs to the escape before it, where no string may begin.
 const NO_POSITION: u16 = u16::MAX;
 const _: () = assert!(BLOCK * MAX_SYMBOL_BYTES < NO_POSITION as usize);
@@ -111,12 +111,19 @@ impl SymbolTable {
 
     /// Appends one value.
     pub fn decompress(&self, value: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
-        let start = out.len();
-        let done = self.decompress_pieces(value, &[value.len()], out, |_| ());
-        if done.is_err() {
-            out.truncate(start);
+        if !self.compressed {
+            out.extend_from_slice(value);
+            return Ok(());
         }
-        done
+        let start = out.len();
+        for codes in Pieces(value) {
+            // Positions are of no interest: a string by itself has no boundaries inside.
+            if let Err(e) = self.decompress_block(codes, out, &mut Unnoted) {
+                out.truncate(start);
+                return Err(e);
+            }
+        }
+        Ok(())
     }
 
     /// Appends a run of values: value i is `data[bounds[i]..bounds[i + 1]]`. Where each ends in `out` is
@@ -130,139 +137,106 @@ impl SymbolTable {
         ends: &mut Vec<usize>,
     ) -> Result<(), CodecError> {
         let Some((&first, bounds)) = bounds.split_first() else { return Ok(()) };
+        // Folding instead of leaving early lets the comparison run on vectors.
+        let falls = bounds.iter().zip(bounds.iter().skip(1)).fold(false, |f, (a, b)| f | (a > b))
+            || bounds.first().is_some_and(|second| *second < first);
         let (start, end) = (first as usize, *bounds.last().unwrap_or(&first) as usize);
-        if start > end || end > data.len() {
-            return Err(CodecError::new(format!("strings at {start}..{end} of {} bytes", data.len())));
+        if falls || end > data.len() {
+            return Err(CodecError::new(format!(
+                "string ends that fall, or pass the end: {first} to {end} of {} bytes",
+                data.len()
+            )));
         }
-        ends.reserve(bounds.len());
-        self.decompress_pieces(
-            &data[start..end],
-            Shifted { bounds, start },
-            out,
-            #[inline]
-            |end| ends.push(end),
-        )
-    }
-
-    /// The loop over blocks. `note` hears where in `out` each piece ends, in order.
-    fn decompress_pieces(
-        &self,
-        data: &[u8],
-        bounds: impl Bounds,
-        out: &mut Vec<u8>,
-        mut note: impl FnMut(usize),
-    ) -> Result<(), CodecError> {
-        let mut next = 0;
-        let mut last = 0;
+        let noted = ends.len();
+        ends.resize(noted + bounds.len(), 0);
+        let mut slots = ends[noted..].iter_mut().zip(bounds).peekable();
         if !self.compressed {
             let base = out.len();
-            out.extend_from_slice(data);
-            while let Some(bound) = bounds.at(next) {
-                if bound < last || bound > data.len() {
-                    return Err(fallen(next, bound, last));
-                }
-                note(base + bound);
-                last = bound;
-                next += 1;
-            }
+            out.extend_from_slice(&data[start..end]);
+            slots.for_each(|(slot, bound)| *slot = base + (*bound as usize - start));
             return Ok(());
         }
         let mut positions = [0u16; BLOCK + 1];
-        let mut at = 0;
-        loop {
+        let mut at = start;
+        for codes in Pieces(&data[start..end]) {
             let base = out.len();
-            let mut len = (data.len() - at).min(BLOCK);
-            let (used, escaped_end) = self.decompress_block(&data[at..at + len], out, &mut positions)?;
-            if escaped_end {
-                // The literal of the last escape lies in the next block, which begins with the escape.
-                if at + len == data.len() {
-                    return Err(CodecError::new(format!("escape without its byte at {}", at + len - 1)));
-                }
-                len = used;
+            self.decompress_block(codes, out, &mut positions)?;
+            // A string that ends with the block is the block's: the next one begins at position 0.
+            let mut cut = false;
+            while let Some((slot, bound)) = slots.next_if(|(_, bound)| **bound as usize - at <= codes.len()) {
+                let position = positions[*bound as usize - at];
+                cut |= position == NO_POSITION;
+                *slot = base + usize::from(position);
             }
-            while let Some(bound) = bounds.at(next) {
-                if bound < last || bound > data.len() {
-                    return Err(fallen(next, bound, last));
-                }
-                last = bound;
-                // No bound lies before the block: those were met while the block before it was looked at.
-                let in_block = bound - at;
-                if in_block > len || (in_block == len && at + len < data.len()) {
-                    break;
-                }
-                match positions[in_block] {
-                    NO_POSITION => {
-                        return Err(CodecError::new(format!(
-                            "string {next} begins at {bound}, between an escape and its byte"
-                        )));
-                    }
-                    position => note(base + usize::from(position)),
-                }
-                next += 1;
+            if cut {
+                return Err(CodecError::new(format!(
+                    "a string between {at} and {} begins between an escape and its byte",
+                    at + codes.len()
+                )));
             }
-            at += len;
-            if at == data.len() {
-                return Ok(());
-            }
+            at += codes.len();
         }
+        // A run of no codes has no piece; its strings are all empty.
+        slots.for_each(|(slot, _)| *slot = out.len());
+        Ok(())
     }
 
-    /// Decompresses up to [`BLOCK`] codes, noting where the output of each begins (and, behind the last,
-    /// where it ends). Says how many codes were used, and whether one more is left: an escape whose byte
-    /// is not in `codes`.
+    /// Decompresses up to [`BLOCK`] codes, noting where the output of each begins and, behind the last,
+    /// where it ends.
+    #[inline]
     fn decompress_block(
         &self,
         codes: &[u8],
         out: &mut Vec<u8>,
-        positions: &mut [u16; BLOCK + 1],
-    ) -> Result<(usize, bool), CodecError> {
-        assert!(codes.len() <= BLOCK, "callers cut blocks");
+        positions: &mut impl Positions,
+    ) -> Result<(), CodecError> {
+        assert!(codes.len() <= BLOCK, "pieces are at most a block");
         // Codes without a symbol are rare and literals may look like them: a slower look decides.
-        let unused = codes.iter().fold(0, |max, c| max.max(if *c == ESCAPE { 0 } else { *c }));
-        let check_codes = usize::from(unused) >= self.num_symbols;
+        let largest = codes.iter().fold(0, |max, c| max.max(if *c == ESCAPE { 0 } else { *c }));
+        let check_codes = usize::from(largest) >= self.num_symbols;
+        // Local: stores to `out` might as well be to `self` for all the compiler knows.
+        let (symbols, lengths): (&[u64; 256], &[u8; 256]) = (&self.symbols, &self.lengths);
         out.reserve(codes.len() * MAX_SYMBOL_BYTES + MAX_SYMBOL_BYTES);
         let base = out.len();
         // SAFETY: `reserve` made room behind the `base` bytes of `out`.
         let start = unsafe { out.as_mut_ptr().add(base) };
-        let mut at = 0;
-        let mut position = 0usize;
-        let put = |position: &mut usize, code: u8| {
+        let put = |position: usize, code: u8| {
             // SAFETY: every code advances the position by at most 8 (`parse` and `new` admit no longer
             // symbol), there are at most `codes.len()` of them, and 8 bytes more were reserved.
-            unsafe { start.add(*position).cast::<u64>().write_unaligned(self.symbols[code as usize]) };
-            *position += usize::from(self.lengths[code as usize]);
+            unsafe { start.add(position).cast::<u64>().write_unaligned(symbols[code as usize]) };
+            position + usize::from(lengths[code as usize])
         };
-        let mut escaped_end = false;
+        let mut at = 0;
+        let mut position = 0usize;
         while at < codes.len() {
             if !check_codes && let Some(eight) = codes[at..].first_chunk::<8>() {
                 let inverted = !u64::from_le_bytes(*eight);
                 let any_escape =
                     inverted.wrapping_sub(0x0101_0101_0101_0101) & !inverted & 0x8080_8080_8080_8080;
                 if any_escape == 0 {
-                    let noted: &mut [u16; 8] =
-                        positions[at..].first_chunk_mut().expect("positions are longer than codes");
-                    for (slot, &code) in noted.iter_mut().zip(eight) {
-                        *slot = position as u16;
-                        put(&mut position, code);
+                    let mut begins = [0; 8];
+                    for (begin, &code) in begins.iter_mut().zip(eight) {
+                        *begin = position as u16;
+                        position = put(position, code);
                     }
+                    positions.note_eight(at, begins);
                     at += 8;
                     continue;
                 }
-                // Up to and including the first escape, one by one.
+                // Up to the first escape, one by one.
                 for &code in &eight[..any_escape.trailing_zeros() as usize / 8] {
-                    positions[at] = position as u16;
-                    put(&mut position, code);
+                    positions.note(at, position as u16);
+                    position = put(position, code);
                     at += 1;
                 }
             }
             let code = codes[at];
-            positions[at] = position as u16;
+            positions.note(at, position as u16);
             if code == ESCAPE {
                 let Some(&literal) = codes.get(at + 1) else {
-                    escaped_end = true;
-                    break;
+                    return Err(CodecError::new("an escape at the end, without its byte".to_owned()));
                 };
-                positions[at + 1] = NO_POSITION;
+                positions.note(at + 1, NO_POSITION);
                 // SAFETY: as above, an escape and its byte advance by one.
                 unsafe { start.add(position).write(literal) };
                 position += 1;
@@ -274,47 +248,67 @@ impl SymbolTable {
                         self.num_symbols
                     )));
                 }
-                put(&mut position, code);
+                position = put(position, code);
                 at += 1;
             }
         }
-        positions[at] = position as u16;
+        positions.note(at, position as u16);
         // SAFETY: the first `position` bytes behind `base` were written, within what was reserved.
         unsafe { out.set_len(base + position) };
-        Ok((at, escaped_end))
+        Ok(())
     }
 }
 
-#[cold]
-fn fallen(index: usize, bound: usize, at: usize) -> CodecError {
-    CodecError::new(format!("end {bound} of string {index} is not between {at} and the end of the run"))
+/// Cuts codes into blocks, never between an escape and its byte.
+struct Pieces<'a>(&'a [u8]);
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut len = self.0.len().min(BLOCK);
+        if len < self.0.len() {
+            // Of a run of escape marks at the end, every second is an escaped one; an odd one is cut off.
+            let marks = self.0[..len].iter().rev().take_while(|c| **c == ESCAPE).count();
+            if marks % 2 == 1 {
+                len -= 1;
+            }
+        }
+        let (piece, rest) = self.0.split_at(len);
+        self.0 = rest;
+        Some(piece)
+    }
 }
 
-/// Where strings end, relative to a run of codes.
-trait Bounds: Copy {
-    fn at(&self, index: usize) -> Option<usize>;
+/// Where the output of each code begins: wanted for runs of strings, not for one.
+trait Positions {
+    fn note(&mut self, code: usize, position: u16);
+    fn note_eight(&mut self, code: usize, positions: [u16; 8]);
 }
 
-impl Bounds for &[usize; 1] {
+impl Positions for [u16; BLOCK + 1] {
     #[inline]
-    fn at(&self, index: usize) -> Option<usize> {
-        self.get(index).copied()
+    fn note(&mut self, code: usize, position: u16) {
+        self[code] = position;
     }
-}
 
-/// Offsets counted from before the run.
-#[derive(Clone, Copy)]
-struct Shifted<'a> {
-    bounds: &'a [u32],
-    start: usize,
-}
-
-impl Bounds for Shifted<'_> {
     #[inline]
-    fn at(&self, index: usize) -> Option<usize> {
-        // An offset before the run becomes one far behind it: an error either way.
-        self.bounds.get(index).map(|b| (*b as usize).wrapping_sub(self.start))
+    fn note_eight(&mut self, code: usize, positions: [u16; 8]) {
+        *self[code..].first_chunk_mut().expect("positions are longer than codes") = positions;
     }
+}
+
+struct Unnoted;
+
+impl Positions for Unnoted {
+    #[inline]
+    fn note(&mut self, _: usize, _: u16) {}
+
+    #[inline]
+    fn note_eight(&mut self, _: usize, _: [u16; 8]) {}
 }
 
 /// Compresses values with a symbol table.

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use pennon_codec::Word;
+use pennon_codec::{Word, words};
 
 use super::{Values, with_word};
 use crate::error::corrupt;
@@ -34,7 +34,16 @@ pub(crate) fn append_dictionary(
         return Err(Error::invalid(format!("indices {range:?} of {}", fixed.len())));
     }
     let bytes = &fixed.bytes()[range.start * fixed.width..range.end * fixed.width];
-    if range.len() <= FEW {
+    if fixed.width == 4
+        && let Some(words) = words::<u32>(bytes)
+    {
+        // The usual width needs no copy, neither of many nor of few.
+        let largest = words.iter().fold(0, |a, b| a.max(*b));
+        if !words.is_empty() && largest as usize >= dictionary.len() {
+            corrupt!("index {largest} into a dictionary of {} values", dictionary.len());
+        }
+        out.gather(dictionary, words)
+    } else if range.len() <= FEW {
         with_word!(fixed.width, T => look_up::<T, FEW>(bytes, dictionary, out))
     } else {
         with_word!(fixed.width, T => look_up::<T, BLOCK>(bytes, dictionary, out))

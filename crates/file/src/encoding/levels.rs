@@ -176,6 +176,9 @@ fn one_bit_groups(encoding: &Encoding, data: &[u8], num_levels: usize, out: &mut
                     // The tail is words. They are turned into the same bits: one where the level is not 0.
                     let tail: Vec<u16> =
                         packed.raw_tail().as_chunks().0.iter().map(|l| u16::from_le_bytes(*l)).collect();
+                    if let Some(level) = tail.iter().find(|l| **l > 1) {
+                        corrupt!("level {level} among levels of one bit");
+                    }
                     let start = out.len();
                     bits::at_most(&tail, 0, out);
                     out[start..].iter_mut().for_each(|w| *w = !*w);

@@ -659,12 +659,17 @@ fn gather_variable<O: Offset, P: Offset>(
         let i = *i as usize;
         (from.offsets[i].to_usize(), from.offsets[i + 1].to_usize())
     };
-    out.offsets.reserve(indices.len());
-    let total = indices.iter().map(bounds).map(|(start, end)| end - start).sum();
+    let total: usize = indices.iter().map(bounds).map(|(start, end)| end - start).sum();
     if out.data.len() + total <= out.limit {
-        let (data, offsets) = (&mut out.data, &mut out.offsets);
-        let ends = |end| offsets.push(O::from_usize(end));
-        strings::gather(&from.data, indices.iter().map(bounds), total, data, ends)?;
+        let count = out.offsets.len();
+        out.offsets.resize(count + indices.len(), O::default());
+        let mut slots = out.offsets[count..].iter_mut();
+        let note = |end| {
+            if let Some(slot) = slots.next() {
+                *slot = O::from_usize(end);
+            }
+        };
+        strings::gather(&from.data, indices.iter().map(bounds), total, &mut out.data, note)?;
         return Ok(indices.len());
     }
     for (done, &i) in indices.iter().enumerate() {

@@ -270,7 +270,7 @@ proptest! {
             }
             let mut bits = arrow_buffer::BooleanBufferBuilder::new(0);
             bits.append_n(3, true);
-            let valid = append_validity(&e, &data, levels.len(), threshold, &mut bits, &limits(), &mut scratch).unwrap();
+            let valid = append_validity(&e, &data, levels.len(), threshold, 4, &mut bits, &limits(), &mut scratch).unwrap();
             prop_assert_eq!(bits.len(), 3 + levels.len());
             for (i, l) in levels.iter().enumerate() {
                 prop_assert_eq!(bits.get_bit(3 + i), *l <= threshold, "{} {}", e.describe(), i);
@@ -281,7 +281,7 @@ proptest! {
             let claimed = [levels.len(), levels.len() + 1, usize::MAX, random.below(4000)][random.below(4)];
             let _ = decode_levels(&e, &data, claimed, &mut out, &limits());
             let _ = level_at(&e, &data, claimed, random.below(claimed.min(1 << 40)), &limits());
-            let _ = append_validity(&e, &data, claimed, threshold, &mut bits, &limits(), &mut scratch);
+            let _ = append_validity(&e, &data, claimed, threshold, 4, &mut bits, &limits(), &mut scratch);
         }
     }
 
