@@ -11,7 +11,6 @@ use super::hash::Fold;
 use super::spec::ValueSpec;
 use super::tuning::Tuning;
 use super::values;
-use crate::array::shred::value_bytes;
 use crate::encoding::{Encoding, FixedValues, Values, encode_block};
 use crate::{FormatVersion, Result};
 
@@ -71,7 +70,7 @@ fn mostly_distinct(values: &Values, valid: Option<&BooleanBuffer>) -> bool {
     let mut count = 0;
     for start in (0..SAMPLE_RUNS).map(|i| i * (values.len() - run) / (SAMPLE_RUNS - 1)) {
         for index in (start..start + run).filter(|i| valid.is_none_or(|v| v.value(*i))) {
-            if let Some(bytes) = value_bytes(values, index) {
+            if let Some(bytes) = values.bytes_at(index) {
                 seen.insert(bytes, ());
                 count += 1;
             }
@@ -96,7 +95,7 @@ fn build(
             numbers.push(0);
             continue;
         }
-        let bytes = value_bytes(values, i)?;
+        let bytes = values.bytes_at(i)?;
         let number = match last {
             Some((same, number)) if same == bytes => number,
             _ => {
@@ -115,8 +114,10 @@ fn build(
         numbers.push(number);
     }
     if firsts.is_empty() {
-        return None;
+        // Indices under nulls must be in range all the same.
+        firsts.push(0);
     }
+    values.bytes_at(0)?;
     let mut entries = Values::new(&values.shape(), firsts.len());
     for &i in &firsts {
         entries.extend(values, i..i + 1).ok()?;

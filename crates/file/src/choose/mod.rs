@@ -21,18 +21,15 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-use arrow_schema::DataType;
-
-use crate::array::shred::{LeafPage, LeafPath, value_bytes};
-use crate::encoding::{Encoding, Values};
+use crate::encoding::{Encoding, Scheme, Values};
 use crate::page::encode::{EncodedPage, LevelChoice};
 use crate::page::mini_block::MiniBlockChoice;
-use crate::page::{constant, full_zip, mini_block};
+use crate::page::{LeafPage, constant, full_zip, mini_block};
 use crate::{Error, FormatVersion, Result};
 
 pub(crate) use spec::Spec;
 pub use tuning::Compression;
-pub(crate) use tuning::Tuning;
+pub(crate) use tuning::{Asked, Tuning};
 
 use spec::{LayoutSpec, ValueSpec};
 use tuning::LayoutKind;
@@ -41,19 +38,27 @@ use tuning::LayoutKind;
 const WIDE: usize = 256;
 /// Raw levels beside a scalar that are worth the scalar.
 const SCALAR_LEVELS: usize = 2048;
+/// Rows without a value that are worth a page of their own, which has no buffers.
+const NULL_STRETCH: usize = 16 * 1024;
 /// A buffer of values below this is not compressed in general.
 const GENERAL_MIN_BYTES: usize = 4096;
 
 /// Encodes rows of a leaf: one page, or several where one cannot hold their levels.
-pub(crate) fn encode(page: LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Vec<EncodedPage>> {
+pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Vec<EncodedPage>> {
     let mut done = Vec::new();
     let mut left = vec![page];
+    if tuning.spec.layout.is_none()
+        && let Some(mut parts) = left[0].without_null_stretches(NULL_STRETCH)?
+    {
+        parts.reverse();
+        left = parts;
+    }
     while let Some(page) = left.pop() {
-        match encode_one(&page, path, tuning)? {
+        match encode_one(&page, tuning)? {
             Some(encoded) => done.push(encoded),
             None => match page.halves()? {
                 Some((first, second)) => left.extend([second, first]),
-                None => done.push(single_row(&page, path, tuning)?),
+                None => done.push(single_row(&page, tuning)?),
             },
         }
     }
@@ -61,9 +66,9 @@ pub(crate) fn encode(page: LeafPage, path: &LeafPath, tuning: &Tuning) -> Result
 }
 
 /// `None` where fewer rows might do.
-fn encode_one(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Option<EncodedPage>> {
+fn encode_one(page: &LeafPage, tuning: &Tuning) -> Result<Option<EncodedPage>> {
     let layout = &tuning.spec.layout;
-    if path.is_empty_struct {
+    if tuning.is_empty_struct {
         return Ok(Some(constant::encode_empty_struct(page)));
     }
     let nothing = page.num_valid == 0;
@@ -85,9 +90,9 @@ fn encode_one(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Optio
             }
         }
         Some(LayoutSpec::FullZip(values)) => {
-            return forced_full_zip(page, values.as_ref(), path, tuning).map(Some);
+            return forced_full_zip(page, values.as_ref(), tuning).map(Some);
         }
-        Some(LayoutSpec::MiniBlock(values)) => return as_mini_block(page, values.as_ref(), path, tuning),
+        Some(LayoutSpec::MiniBlock(values)) => return as_mini_block(page, values.as_ref(), tuning),
         None => {}
     }
     if let Values::Null(_) = page.values {
@@ -107,10 +112,10 @@ fn encode_one(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Optio
     }
     let packs_strings = matches!(values::plain(&page.values), Encoding::VariablePackedStruct { .. });
     if packs_strings {
-        return as_full_zip(page, path, tuning).map(Some);
+        return as_full_zip(page, tuning).map(Some);
     }
     if is_dictionary || values::has_bit_items(&page.values) {
-        return as_mini_block(page, None, path, tuning);
+        return as_mini_block(page, None, tuning);
     }
     let wide = match tuning.layout {
         Some(LayoutKind::MiniBlock) => false,
@@ -118,20 +123,20 @@ fn encode_one(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Optio
         None => values::largest_value(&page.values) >= WIDE,
     };
     if wide && tuning.layout == Some(LayoutKind::FullZip) {
-        return as_full_zip(page, path, tuning).map(Some);
+        return as_full_zip(page, tuning).map(Some);
     }
     if wide {
         // Few large values that repeat are better stored once.
-        return match dictionary_page(page, path, tuning, values::string_bytes(&page.values))? {
+        return match dictionary_page(page, tuning, values::string_bytes(&page.values))? {
             Some(encoded) => Ok(Some(encoded)),
-            None => as_full_zip(page, path, tuning).map(Some),
+            None => as_full_zip(page, tuning).map(Some),
         };
     }
-    as_mini_block(page, None, path, tuning)
+    as_mini_block(page, None, tuning)
 }
 
 /// A row that no mini-block page can hold.
-fn single_row(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<EncodedPage> {
+fn single_row(page: &LeafPage, tuning: &Tuning) -> Result<EncodedPage> {
     if page.dictionary.is_some() || matches!(tuning.spec.layout, Some(LayoutSpec::MiniBlock(_))) {
         return Err(Error::limit(format!(
             "a row of {} levels and {} values does not fit into the chunks of a mini-block page",
@@ -139,11 +144,7 @@ fn single_row(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Encod
             page.values.len()
         )));
     }
-    as_full_zip(page, path, tuning)
-}
-
-fn is_text(path: &LeafPath) -> bool {
-    matches!(path.field.data_type(), DataType::Utf8 | DataType::LargeUtf8)
+    as_full_zip(page, tuning)
 }
 
 /// How levels are stored; `None` for raw, all that constant pages of 2.1 may have.
@@ -164,8 +165,8 @@ fn scalar(page: &LeafPage) -> Option<EncodedPage> {
         Some(valid) => valid.set_indices().next()?,
         None => 0,
     };
-    let value = value_bytes(&page.values, first)?;
-    let equal = |i: usize| value_bytes(&page.values, i) == Some(value);
+    let value = page.values.bytes_at(first)?;
+    let equal = |i: usize| page.values.bytes_at(i) == Some(value);
     let all = match &valid {
         Some(valid) => valid.set_indices().all(equal),
         None => (1..page.values.len()).all(equal),
@@ -173,24 +174,25 @@ fn scalar(page: &LeafPage) -> Option<EncodedPage> {
     if all { constant::encode_scalar(page, first) } else { None }
 }
 
-fn as_full_zip(page: &LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<EncodedPage> {
-    let (encoding, width) = values::full_zip(&page.values, tuning, is_text(path))?;
-    full_zip::encode(page, &encoding, width)
+fn as_full_zip(page: &LeafPage, tuning: &Tuning) -> Result<EncodedPage> {
+    let (encoding, width) = values::full_zip(&page.values, tuning, tuning.is_text)?;
+    let encoding = values::without_null_items(encoding, page);
+    full_zip::encode(page, &encoding, values::width_of(&encoding, width))
 }
 
 fn forced_full_zip(
     page: &LeafPage,
     spec: Option<&ValueSpec>,
-    path: &LeafPath,
     tuning: &Tuning,
 ) -> Result<EncodedPage> {
     if page.dictionary.is_some() {
         return Err(Error::invalid("fullzip: dictionary types are stored in mini-block pages only"));
     }
-    let Some(spec) = spec else { return as_full_zip(page, path, tuning) };
-    let encoding = values::forced(spec, &page.values, tuning, is_text(path))?;
+    let Some(spec) = spec else { return as_full_zip(page, tuning) };
+    let encoding = values::forced(spec, &page.values, tuning, tuning.is_text)?;
     let legal = match &encoding {
-        Encoding::General { scheme: crate::encoding::Scheme::Lz4, .. } if page.has_def() => false,
+        // A null has no bytes, which the official reader takes for a damaged LZ4 frame.
+        Encoding::General { scheme: Scheme::Lz4, .. } if page.num_valid < page.values.len() => false,
         Encoding::General { values, .. } => matches!(**values, Encoding::Variable { .. }),
         Encoding::VariablePackedStruct { .. } => tuning.version >= FormatVersion::V2_2,
         other => matches!(
@@ -206,8 +208,11 @@ fn forced_full_zip(
         return Err(Error::invalid(format!("fullzip: {spec:?} has no form for single values of this page")));
     }
     let width = values::zip_width(&page.values)?;
-    let encoding = if matches!(page.values, Values::Bits(_)) { Encoding::Flat { bits: 8 } } else { encoding };
-    full_zip::encode(page, &encoding, width)
+    let encoding = match encoding {
+        Encoding::Flat { bits: 1 } => Encoding::Flat { bits: 8 },
+        encoding => values::without_null_items(encoding, page),
+    };
+    full_zip::encode(page, &encoding, values::width_of(&encoding, width))
 }
 
 fn choice_of(encoding: Encoding, tuning: &Tuning) -> MiniBlockChoice {
@@ -220,7 +225,6 @@ fn choice_of(encoding: Encoding, tuning: &Tuning) -> MiniBlockChoice {
 fn as_mini_block(
     page: &LeafPage,
     spec: Option<&ValueSpec>,
-    path: &LeafPath,
     tuning: &Tuning,
 ) -> Result<Option<EncodedPage>> {
     let none = None;
@@ -233,7 +237,7 @@ fn as_mini_block(
             return Err(Error::invalid("dictionary types are stored with dictionaries only"));
         }
         let encoding = match indices_spec {
-            Some(spec) => mini_block_forced(spec, &page.values, tuning, path)?,
+            Some(spec) => mini_block_forced(spec, &page.values, tuning)?,
             None => values::mini_block(&page.values, tuning, false).0,
         };
         let items = dictionary::entries_encoding(entries, items_spec.as_deref(), tuning)?;
@@ -248,7 +252,7 @@ fn as_mini_block(
                 )));
             };
             let encoding = match indices_spec {
-                Some(spec) => mini_block_forced(spec, &found.indices, tuning, path)?,
+                Some(spec) => mini_block_forced(spec, &found.indices, tuning)?,
                 None => values::mini_block(&found.indices, tuning, false).0,
             };
             let items = dictionary::entries_encoding(&found.entries, items_spec.as_deref(), tuning)?;
@@ -256,7 +260,7 @@ fn as_mini_block(
             mini_block::encode(page, &found.indices, dictionary, &choice_of(encoding, tuning))
         }
         Some(spec) => {
-            let encoding = mini_block_forced(spec, &page.values, tuning, path)?;
+            let encoding = mini_block_forced(spec, &page.values, tuning)?;
             mini_block::encode(page, &page.values, None, &choice_of(encoding, tuning))
         }
         None => {
@@ -267,10 +271,10 @@ fn as_mini_block(
                     "miniblock: packed structs with strings or lists are full-zip only",
                 ));
             }
-            let (encoding, bytes) = values::mini_block(&page.values, tuning, is_text(path));
+            let (encoding, bytes) = values::mini_block(&page.values, tuning, tuning.is_text);
             if !tuning.is_plain()
                 && tuning.spec.layout.is_none()
-                && let Some(encoded) = dictionary_page(page, path, tuning, bytes)?
+                && let Some(encoded) = dictionary_page(page, tuning, bytes)?
             {
                 return Ok(Some(encoded));
             }
@@ -303,7 +307,6 @@ fn smaller_of(
 
 fn dictionary_page(
     page: &LeafPage,
-    _path: &LeafPath,
     tuning: &Tuning,
     direct_bytes: usize,
 ) -> Result<Option<EncodedPage>> {
@@ -322,9 +325,8 @@ fn mini_block_forced(
     spec: &ValueSpec,
     values: &Values,
     tuning: &Tuning,
-    path: &LeafPath,
 ) -> Result<Encoding> {
-    let encoding = values::forced(spec, values, tuning, is_text(path))?;
+    let encoding = values::forced(spec, values, tuning, tuning.is_text)?;
     if !has_mini_block_form(&encoding) {
         return Err(Error::invalid(format!("miniblock: {spec:?} has no form for chunks")));
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! spec    part [ ";" part ]…
 //! part    "constant" | "miniblock" [ ":" values ] | "fullzip" [ ":" values ]
-//!         | "levels:" levels | "rep:" levels | "def:" levels
+//!         | "levels:" levels | "rep:" levels | "def:" levels       of a mini-block page
 //! values  plain flat variable bitpack outofline rle bss fsst fixedsizelist packed
 //!         | general(scheme[, values]) | dictionary([indices[, items]])
 //! levels  flat | bitpack | outofline | rle | general(scheme[, flat | rle])
@@ -78,6 +78,10 @@ impl Spec {
                     ));
                 }
             }
+        }
+        if spec.layout.is_none() && (spec.rep.is_some() || spec.def.is_some()) {
+            // Other layouts store levels in one way only.
+            spec.layout = Some(LayoutSpec::MiniBlock(None));
         }
         Ok(spec)
     }

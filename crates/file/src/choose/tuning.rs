@@ -1,11 +1,10 @@
 //! What the caller and the schema ask of a column: write options, then `lance-encoding:*` keys of field
 //! metadata (encodings-2.1-2.2.md §13), which win.
 
-use arrow_schema::Field;
+use arrow_schema::{DataType, Field};
 
 use super::spec::Spec;
 use crate::encoding::Scheme;
-use crate::write::WriteOptions;
 use crate::{Error, FormatVersion, Result};
 
 /// General compression of values.
@@ -23,10 +22,23 @@ pub enum Compression {
     Zstd(Option<i32>),
 }
 
+/// What is asked of all columns.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) version: FormatVersion,
+    pub(crate) compression: Compression,
+    pub(crate) max_chunk_values: Option<usize>,
+    pub(crate) max_chunk_bytes: usize,
+}
+
 /// What is asked of one column.
 #[derive(Debug, Clone)]
 pub(crate) struct Tuning {
     pub(crate) version: FormatVersion,
+    /// Strings, not binary.
+    pub(crate) is_text: bool,
+    /// A struct without children.
+    pub(crate) is_empty_struct: bool,
     pub(crate) compression: Compression,
     /// FSST was asked for by name.
     pub(crate) fsst: bool,
@@ -71,10 +83,12 @@ pub(crate) struct DictionaryTuning {
 
 impl Tuning {
     /// Reads the keys of `field`, and of the top-level field it is part of.
-    pub(crate) fn new(options: &WriteOptions, spec: Spec, field: &Field, top: &Field) -> Result<Self> {
+    pub(crate) fn new(asked: &Asked, spec: Spec, field: &Field, top: &Field) -> Result<Self> {
         let mut tuning = Self {
-            version: options.format_version,
-            compression: options.compression,
+            version: asked.version,
+            is_text: matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8),
+            is_empty_struct: matches!(field.data_type(), DataType::Struct(children) if children.is_empty()),
+            compression: asked.compression,
             fsst: false,
             rle_threshold: None,
             byte_stream_split: Switch::Auto,
@@ -87,8 +101,8 @@ impl Tuning {
             },
             layout: None,
             spec,
-            max_chunk_values: options.max_chunk_values,
-            max_chunk_bytes: options.max_chunk_bytes,
+            max_chunk_values: asked.max_chunk_values,
+            max_chunk_bytes: asked.max_chunk_bytes,
         };
         tuning.read_keys(field, top)?;
         Ok(tuning)

@@ -3,10 +3,12 @@
 //! The order is that of the official writer (encodings-2.1-2.2.md §12.3, §12.5), with chunks under a
 //! general compressor large enough for it to find something.
 
+use arrow_buffer::BooleanBuffer;
+
 use super::spec::ValueSpec;
 use super::tuning::{Switch, Tuning};
 use crate::encoding::{Encoding, PackedField, PackedWidth, Scheme, ValueWriter, Values, train_fsst};
-use crate::page::ZipWidth;
+use crate::page::{LeafPage, ZipWidth};
 use crate::page::mini_block::{ChunkRule, Count, runs};
 use crate::{Error, Result};
 
@@ -22,6 +24,9 @@ const STRING_BYTES: usize = 4096;
 const GENERAL_BYTES: usize = 32 * 1024;
 /// Strings of a page below which training a symbol table does not pay.
 const FSST_MIN_BYTES: usize = 32 * 1024;
+
+/// Bytes of a symbol table (spec 10.6).
+const FSST_TABLE_BYTES: usize = 2312;
 
 /// The encoding that stores values of a shape as they are.
 pub(super) fn plain(values: &Values) -> Encoding {
@@ -172,14 +177,24 @@ fn fsst(values: &Values, wanted: bool, forced: bool) -> Option<(Encoding, usize)
     let mut writer = ValueWriter::new(&encoding, &values.shape()).ok()?;
     let (mut before, mut after) = (0usize, Vec::new());
     for index in (0..values.len()).step_by(step) {
-        before += crate::array::shred::value_bytes(values, index).map_or(0, <[u8]>::len);
+        before += values.bytes_at(index).map_or(0, <[u8]>::len);
         writer.encode(values, index, &mut after).ok()?;
     }
     let bytes = (total as u128 * after.len() as u128 / before.max(1) as u128) as usize;
     let raw = values.byte_size();
     let offsets = raw - total;
-    let table = 2312;
+    let table = FSST_TABLE_BYTES;
     (forced || bytes + table < total).then_some((encoding, bytes + table + offsets))
+}
+
+/// A symbol table of one symbol of two letters.
+fn smallest_table() -> bytes::Bytes {
+    let mut table = vec![0; FSST_TABLE_BYTES];
+    table[..4].copy_from_slice(&[1, 0, 0, 1]);
+    table[4..8].copy_from_slice(b"TSSF");
+    table[8..10].copy_from_slice(b"ab");
+    table[16] = 2;
+    table.into()
 }
 
 /// Bytes of words under inline bit packing.
@@ -300,6 +315,52 @@ pub(super) fn zip_width(values: &Values) -> Result<ZipWidth> {
     })
 }
 
+/// A fixed-size list of which every item is null stores the items' validity alone (spec 10.3).
+pub(super) fn without_null_items(encoding: Encoding, page: &LeafPage) -> Encoding {
+    fn replaced(encoding: Encoding, values: &Values, valid: Option<&BooleanBuffer>, rows: usize) -> Encoding {
+        let (Encoding::FixedSizeList { dimension, has_validity, items }, Values::List(list)) =
+            (encoding.clone(), values)
+        else {
+            return encoding;
+        };
+        let per_row = list.items.len() / rows.max(1);
+        let is_null = |row: usize, item: usize| {
+            list.item_validity.as_ref().is_some_and(|v| !v.get_bit(row * per_row + item))
+        };
+        let row_is_null = |row: usize| {
+            valid.is_some_and(|v| !v.value(row)) || (0..per_row).all(|item| is_null(row, item))
+        };
+        let items = match *items {
+            Encoding::Flat { .. } if has_validity && (0..rows).all(row_is_null) => {
+                Encoding::Constant { value: None }
+            }
+            items => replaced(items, &list.items, valid, rows),
+        };
+        Encoding::FixedSizeList { dimension, has_validity, items: Box::new(items) }
+    }
+    replaced(encoding, &page.values, page.value_validity().as_ref(), page.values.len())
+}
+
+/// `width`, less the items that an encoding leaves out.
+pub(super) fn width_of(encoding: &Encoding, width: ZipWidth) -> ZipWidth {
+    fn bits(encoding: &Encoding, rows: u64) -> Option<u64> {
+        match encoding {
+            Encoding::FixedSizeList { dimension, has_validity, items } => {
+                let count = rows * dimension;
+                let bitmap = if *has_validity { count.div_ceil(8) * 8 } else { 0 };
+                Some(bitmap + bits(items, count)?)
+            }
+            Encoding::Flat { bits } => Some(rows * bits),
+            Encoding::Constant { value: None } => Some(0),
+            _ => None,
+        }
+    }
+    match (width, encoding) {
+        (ZipWidth::Value(_), Encoding::FixedSizeList { .. }) => bits(encoding, 1).map_or(width, ZipWidth::Value),
+        _ => width,
+    }
+}
+
 /// The encoding that a caller forced on values, checked against their shape.
 pub(super) fn forced(spec: &ValueSpec, values: &Values, tuning: &Tuning, is_text: bool) -> Result<Encoding> {
     let refuse =
@@ -331,10 +392,11 @@ pub(super) fn forced(spec: &ValueSpec, values: &Values, tuning: &Tuning, is_text
         (ValueSpec::Rle, Some(bits)) => Ok(Encoding::Rle { bits }),
         (ValueSpec::ByteStreamSplit, Some(bits)) if bits >= 32 => Ok(Encoding::ByteStreamSplit { bits }),
         (ValueSpec::Fsst, _) if matches!(plain, Encoding::Variable { .. }) => {
-            match fsst(values, true, true) {
-                Some((encoding, _)) => Ok(encoding),
-                None => Ok(plain),
-            }
+            Ok(match fsst(values, true, true) {
+                Some((encoding, _)) => encoding,
+                // Nothing to learn from.
+                None => Encoding::Fsst { table: smallest_table(), values: Box::new(plain) },
+            })
         }
         (ValueSpec::General { scheme, level, values: below }, _) => Ok(Encoding::General {
             scheme: *scheme,

@@ -348,6 +348,17 @@ impl Values {
         }
     }
 
+    /// Value `index`, which must be below `len`, as bytes; a bit as a byte. `None` for nested shapes.
+    pub(crate) fn bytes_at(&self, index: usize) -> Option<&[u8]> {
+        match self {
+            Self::Fixed(v) => Some(&v.bytes()[index * v.width..(index + 1) * v.width]),
+            Self::Variable(v) => Some(v.value(index)),
+            Self::LargeVariable(v) => Some(v.value(index)),
+            Self::Bits(v) => Some(if v.get_bit(index) { &[1] } else { &[0] }),
+            Self::Null(_) | Self::List(_) | Self::Struct { .. } => None,
+        }
+    }
+
     /// Bytes held.
     pub(crate) fn byte_size(&self) -> usize {
         match self {

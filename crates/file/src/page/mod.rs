@@ -13,6 +13,7 @@ pub(crate) mod constant;
 pub(crate) mod encode;
 pub(crate) mod full_zip;
 mod leaf_data;
+mod leaf_page;
 pub(crate) mod levels;
 pub(crate) mod mini_block;
 mod reader;
@@ -20,6 +21,7 @@ mod scratch;
 mod wire;
 
 pub(crate) use buffers::PageBuffers;
+pub(crate) use leaf_page::{DefLevels, LeafPage};
 pub(crate) use leaf_data::{Dictionary, LeafData, Structure, Validity};
 pub(crate) use levels::LevelScheme;
 pub(crate) use mini_block::LeafShape;

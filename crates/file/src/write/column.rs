@@ -112,7 +112,7 @@ impl ColumnWriter {
             return Ok(());
         }
         let page = self.buffer.take();
-        let encoded = choose::encode(page, &self.path, &self.tuning)
+        let encoded = choose::encode(page, &self.tuning)
             .map_err(|e| e.in_column(&self.path.path).in_page(self.num_pages))?;
         for page in encoded {
             let rows = page.num_rows as u64;

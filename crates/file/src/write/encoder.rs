@@ -16,7 +16,7 @@ use super::column::{ColumnWriter, PageBounds};
 use super::matching;
 use super::options::WriteOptions;
 use crate::array::shred::{leaf_bytes, leaf_paths};
-use crate::choose::{Spec, Tuning};
+use crate::choose::{Asked, Spec, Tuning};
 use crate::container::{ContainerEncoder, NewPage};
 use crate::schema::{LeafKind, Schema};
 use crate::{Error, Result};
@@ -84,15 +84,21 @@ impl FileEncoder {
             bytes: usize::try_from(options.max_page_bytes).unwrap_or(usize::MAX),
             rows: options.max_page_rows.unwrap_or(u64::MAX),
         };
+        let asked = Asked {
+            version,
+            compression: options.compression,
+            max_chunk_values: options.max_chunk_values,
+            max_chunk_bytes: options.max_chunk_bytes,
+        };
         let mut columns = Vec::with_capacity(paths.len());
         for (mut path, leaf) in paths.into_iter().zip(leaves) {
-            let asked = options.encodings.iter().find(|(p, _)| *p == leaf.path);
-            let spec = match asked {
+            let forced = options.encodings.iter().find(|(p, _)| *p == leaf.path);
+            let spec = match forced {
                 Some((_, text)) => Spec::parse(text).map_err(|e| e.in_column(&leaf.path))?,
                 None => Spec::default(),
             };
             let top = arrow.field(path.top);
-            let tuning = Tuning::new(&options, spec, &path.field, top)?;
+            let tuning = Tuning::new(&asked, spec, &path.field, top)?;
             path.path = leaf.path;
             columns.push(ColumnWriter::new(path, leaf.column, tuning, bounds));
         }

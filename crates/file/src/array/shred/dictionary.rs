@@ -14,7 +14,7 @@ use arrow_array::{Array, ArrayRef, downcast_integer_array};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer};
 
 use super::path::DictionaryKeys;
-use super::source::{Source, value_bytes, whole};
+use super::source::{Source, whole};
 use crate::encoding::{ValueType, Values};
 use crate::{Error, Result};
 
@@ -141,7 +141,7 @@ impl PageEntries {
         if self.index.is_none() {
             let mut index = HashMap::new();
             for entry in 0..self.entries.len() {
-                if let Some(bytes) = value_bytes(&self.entries, entry) {
+                if let Some(bytes) = self.entries.bytes_at(entry) {
                     self.index_bytes += bytes.len() + 32;
                     index.entry(bytes.into()).or_insert(entry as u32);
                 }

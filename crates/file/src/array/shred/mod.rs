@@ -11,7 +11,6 @@
 //! list or struct gets here.
 
 mod dictionary;
-mod page;
 mod path;
 mod source;
 mod walk;
@@ -27,11 +26,10 @@ use arrow_buffer::BooleanBufferBuilder;
 use arrow_schema::DataType;
 
 use crate::encoding::{ValueType, Values};
+use crate::page::{DefLevels, LeafPage};
 use crate::{Error, Result};
 
-pub(crate) use page::{DefLevels, LeafPage};
 pub(crate) use path::{LeafPath, leaf_paths};
-pub(crate) use source::value_bytes;
 
 use dictionary::{Keys, PageEntries};
 use source::Source;

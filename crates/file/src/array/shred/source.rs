@@ -300,14 +300,3 @@ pub(crate) fn whole(array: &ArrayRef, shape: &ValueType) -> Result<Values> {
     Source::new(array, shape)?.append(&mut out, std::slice::from_ref(&(0..array.len())), None)?;
     Ok(out)
 }
-
-/// Looks up a value of `Values` as bytes; `None` for nested shapes.
-pub(crate) fn value_bytes(values: &Values, index: usize) -> Option<&[u8]> {
-    match values {
-        Values::Fixed(v) => Some(&v.bytes()[index * v.width..(index + 1) * v.width]),
-        Values::Variable(v) => Some(v.value(index)),
-        Values::LargeVariable(v) => Some(v.value(index)),
-        Values::Bits(v) => Some(if v.get_bit(index) { &[1] } else { &[0] }),
-        Values::Null(_) | Values::List(_) | Values::Struct { .. } => None,
-    }
-}

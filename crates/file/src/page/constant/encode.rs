@@ -5,10 +5,9 @@
 use bytes::Bytes;
 
 use crate::Result;
-use crate::array::shred::{LeafPage, value_bytes};
 use crate::encoding::{Encoding, Values, encode_levels};
 use crate::page::encode::{EncodedPage, LevelChoice, LevelStats};
-use crate::page::{ConstantLayout, Layer, Layout};
+use crate::page::{ConstantLayout, Layer, Layout, LeafPage};
 
 /// Bytes of a scalar that may stand in the page's description.
 const MAX_INLINE: usize = 32;
@@ -66,7 +65,7 @@ pub(crate) fn encode_scalar(page: &LeafPage, index: usize) -> Option<EncodedPage
     // Values of no bytes (the null type has no valid ones) have the empty scalar.
     let value = match &page.values {
         Values::Null(_) => &[],
-        values => value_bytes(values, index)?,
+        values => values.bytes_at(index)?,
     };
     let mut buffers = Vec::new();
     let mut inline_value = None;

@@ -7,10 +7,9 @@
 //!
 //! encodings-2.1-2.2.md §7.
 
-use crate::array::shred::LeafPage;
 use crate::encoding::{Encoding, FixedValues, ValueWriter, Values};
 use crate::page::encode::EncodedPage;
-use crate::page::{FullZipLayout, Layout, ZipWidth};
+use crate::page::{FullZipLayout, Layout, LeafPage, ZipWidth};
 use crate::{Error, Result};
 
 /// Encodes a page. `width` says how the encoded values are framed.

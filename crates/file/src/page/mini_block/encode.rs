@@ -8,10 +8,9 @@
 //! encodings-2.1-2.2.md §6.
 
 use super::plan::{ChunkPlan, ChunkRule, plan};
-use crate::array::shred::LeafPage;
 use crate::encoding::{ChunkWriter, Encoding, Values, encode_block, encode_levels};
 use crate::page::encode::{EncodedPage, LevelChoice, LevelStats};
-use crate::page::{Layout, MiniBlockLayout, PageDictionary};
+use crate::page::{Layout, LeafPage, MiniBlockLayout, PageDictionary};
 use crate::{Error, Result};
 
 /// How a page is to be stored.

@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use crate::array::shred::{DefLevels, LeafPage};
 use crate::encoding::Values;
+use crate::page::{DefLevels, LeafPage};
 
 /// What bounds a chunk.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::encoding::Values;
-use crate::page::{Layer, max_def, max_rep, max_visible};
+use super::{Layer, max_def, max_rep, max_visible};
 
 /// Definition levels of a page.
 #[derive(Debug, Clone, PartialEq)]
@@ -150,6 +150,29 @@ impl LeafPage {
         Ok(Some((self.part(0..cut, rows)?, self.part(cut..self.num_events, self.num_rows - rows)?)))
     }
 
+    /// The rows cut where long stretches of at least `min` rows without any value begin and end; `None` if
+    /// there are none, or nothing else. Only for pages whose rows are single events.
+    pub(crate) fn without_null_stretches(&self, min: usize) -> crate::Result<Option<Vec<Self>>> {
+        if self.has_rep() || self.num_events != self.num_rows || self.num_rows - self.num_valid < min {
+            return Ok(None);
+        }
+        let Some(valid) = self.value_validity() else { return Ok(None) };
+        let mut cuts = vec![0];
+        let mut last = 0;
+        for (start, end) in valid.set_slices().chain([(self.num_rows, self.num_rows)]) {
+            if start - last >= min {
+                cuts.extend([last, start]);
+            }
+            last = end;
+        }
+        cuts.push(self.num_rows);
+        cuts.dedup();
+        if cuts.len() <= 2 {
+            return Ok(None);
+        }
+        cuts.windows(2).map(|w| self.part(w[0]..w[1], w[1] - w[0])).collect::<crate::Result<_>>().map(Some)
+    }
+
     fn part(&self, events: Range<usize>, num_rows: usize) -> crate::Result<Self> {
         let visible = self.max_visible();
         let owns = |range: Range<usize>| match &self.def {
@@ -173,17 +196,8 @@ impl LeafPage {
             DefLevels::Validity(bits) => DefLevels::Validity(bits.slice(events.start, events.len())),
             DefLevels::Levels(levels) => DefLevels::Levels(levels[events.clone()].to_vec()),
         };
-        let rep = self.rep[events.clone()].to_vec();
-        Ok(Self::narrowed(
-            &self.layers,
-            self.kept.clone(),
-            num_rows,
-            events.len(),
-            rep,
-            def,
-            values,
-            dictionary,
-        ))
+        let rep = self.rep.get(events.clone()).map_or_else(Vec::new, <[u16]>::to_vec);
+        Ok(Self::narrowed(&self.layers, self.kept.clone(), num_rows, events.len(), rep, def, values, dictionary))
     }
 }
 
