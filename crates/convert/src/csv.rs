@@ -81,7 +81,7 @@ impl Source {
 /// becomes text, so that a later value is kept.
 pub(crate) fn override_types(name: &str, guessed: &Schema, given: Option<&Schema>) -> Result<SchemaRef> {
     let mut fields: Vec<Arc<Field>> = guessed.fields().iter().map(|f| Arc::new(Field::new(f.name(), seen(f.data_type()), true))).collect();
-    let mut metadata = Default::default();
+    let mut metadata = arrow_schema::Metadata::default();
     if let Some(given) = given {
         metadata = given.metadata().clone();
         for field in given.fields() {
@@ -172,12 +172,28 @@ impl Records {
         self.pending = 0;
         let decoder = &mut self.decoder;
         let batch = guard(READING, || decoder.flush().map_err(|e| arrow_error(READING, e)));
-        let hinted = |e: Error| Error::invalid(format!("{}; {HINT}", e.message()));
+        let schema = self.schema.clone();
+        let hinted = |e: Error| Error::invalid(format!("{}; {HINT}", misfit(e.message(), &schema).unwrap_or_else(|| e.message().to_owned())));
         match batch.map_err(hinted)? {
             Some(batch) => batch_from_text(&batch, &self.schema).map(Some).map_err(hinted),
             None => Ok(None),
         }
     }
+}
+
+/// The decoder's message about a value that does not fit, with the row counted from 0 and the column by name:
+/// `… parsing value 'x' as type 'Int64' for column 0 at line 12. Row data: '[x]'`.
+fn misfit(message: &str, schema: &Schema) -> Option<String> {
+    let (_, rest) = message.split_once("parsing value '")?;
+    let (value, rest) = rest.split_once("' as type '")?;
+    let (_, rest) = rest.split_once("' for column ")?;
+    let (column, rest) = rest.split_once(" at line ")?;
+    let line: u64 = rest.split('.').next()?.parse().ok()?;
+    let field = schema.fields().get(column.parse::<usize>().ok()?)?;
+    let name = crate::projection::quote_name(field.name());
+    // The header is line 0 for the decoder.
+    let row = line.checked_sub(1)?;
+    Some(format!("row {row}, column {name}: expected {}, found {value:?}", crate::types::type_name(field.data_type())))
 }
 
 impl Iterator for Records {

@@ -123,7 +123,7 @@ impl Input {
                 Format::detect(&name, Some(path), &head, Some(&tail))?
             }
         };
-        Ok((format, Bytes::File { file, path: path.to_owned(), len: meta.len() }))
+        Ok((format, Bytes::File { file, path: Some(path.to_owned()), len: meta.len() }))
     }
 
     fn from_stream(&self, name: &str, stream: Stream, format: Option<Format>) -> Result<(Format, Bytes)> {
@@ -152,8 +152,8 @@ impl Input {
 
 /// An opened input.
 pub(crate) enum Bytes {
-    /// A regular file; `path` may have no file under it any more (spooled input).
-    File { file: File, path: PathBuf, len: u64 },
+    /// A regular file, and its path unless it is spooled input without a name.
+    File { file: File, path: Option<PathBuf>, len: u64 },
     Stream(Box<dyn Read + Send>),
 }
 
@@ -171,7 +171,7 @@ fn spool(name: &str, mut stream: Box<dyn Read + Send>) -> Result<Bytes> {
     std::fs::remove_file(&path).map_err(fail)?;
     let len = io::copy(&mut stream, &mut file).map_err(fail)?;
     file.rewind().map_err(fail)?;
-    Ok(Bytes::File { file, path, len })
+    Ok(Bytes::File { file, path: None, len })
 }
 
 /// Keeps a copy of everything read through it.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
-use arrow_json::reader::{Decoder, ReaderBuilder, infer_json_schema};
+use arrow_json::reader::{Decoder, ReaderBuilder};
 use arrow_json::writer::{LineDelimited, NullableEncoder, WriterBuilder};
 use arrow_json::{Encoder, EncoderFactory, EncoderOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
@@ -18,6 +18,7 @@ use pennon_file::{Error, Result};
 
 use crate::csv::{GUESS_ROWS, HINT, override_types};
 use crate::guard::{arrow_error, guard};
+use crate::guess;
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::reader::{Batches, Selection};
@@ -37,22 +38,15 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn open(name: &str, bytes: Bytes, given: Option<&Schema>) -> Result<Self> {
         let bytes = FromStart::new(bytes);
-        let (guessed, _) = bytes.peek(|start: &mut dyn Read| {
-            guard(READING, || {
-                infer_json_schema(BufReader::new(start), Some(GUESS_ROWS)).map_err(|e| arrow_error(READING, e))
-            })
-        })?;
-        let mut guessed = guessed.0;
-        if let Some(given) = given {
-            // A column may well be absent from the first rows, or all rows.
-            let mut fields = guessed.fields().to_vec();
-            for field in given.fields() {
-                if guessed.field_with_name(field.name()).is_err() {
-                    fields.push(field.clone());
-                }
+        let (guessed, _) = bytes.peek(|start: &mut dyn Read| guess::schema(BufReader::new(start), GUESS_ROWS))?;
+        // What was given comes first; it may well be absent from the first rows, or from all.
+        let mut fields: Vec<FieldRef> = given.map(|g| g.fields().to_vec()).unwrap_or_default();
+        for field in guessed.fields() {
+            if !fields.iter().any(|f| f.name() == field.name()) {
+                fields.push(field.clone());
             }
-            guessed = Schema::new(fields);
         }
+        let guessed = Schema::new(fields);
         if guessed.fields().is_empty() {
             return Err(Error::invalid(format!("{name}: expected objects with at least one member, found none; --schema F.json gives columns")));
         }
@@ -70,6 +64,8 @@ impl Source {
                 .with_batch_size(selection.batch_rows.clamp(1, 65_536))
                 // A member that no column stands for would be lost.
                 .with_strict_mode(true)
+                // A column of texts and numbers was guessed to be text; nothing is lost by that.
+                .with_coerce_primitive(true)
                 .build_decoder()
                 .map_err(|e| arrow_error(READING, e))
         })?;

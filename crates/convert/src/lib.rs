@@ -26,10 +26,12 @@
 //! # }
 //! ```
 
+mod compare;
 mod csv;
 mod dictionary;
 mod format;
 mod guard;
+mod guess;
 mod input;
 mod ipc;
 mod hash;
@@ -47,6 +49,7 @@ mod text;
 mod types;
 mod writer;
 
+pub use compare::{Cell, OrderedDifference, Sums, compare_ordered, pairs, schema_differences};
 pub use format::Format;
 pub use guard::panic_is_expected;
 pub use input::Input;
@@ -56,4 +59,5 @@ pub use reader::{Batches, ReadOptions, Reader, Selection, schema_difference};
 pub use rebatch::batch_bytes;
 pub use schema_json::{schema_from_json, schema_to_json};
 pub use types::type_name;
+pub use text::readable;
 pub use writer::{BatchWriter, Compression, WriterOptions, create_writer, writable};

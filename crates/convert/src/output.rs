@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pennon_file::{Error, Result};
 
@@ -22,6 +22,26 @@ pub struct Output {
     name: String,
     target: Target,
     written: Arc<AtomicU64>,
+    /// What the medium said when it first failed; libraries in between may lose it.
+    failure: Failure,
+}
+
+/// What a medium said when it failed, shared with whoever writes through a library.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Failure(Arc<Mutex<Option<(io::ErrorKind, Option<i32>)>>>);
+
+impl Failure {
+    fn note(&self, e: &io::Error) {
+        if e.kind() != io::ErrorKind::Interrupted {
+            self.0.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert((e.kind(), e.raw_os_error()));
+        }
+    }
+
+    /// The failure as an error of the system again.
+    pub(crate) fn get(&self) -> Option<io::Error> {
+        let noted = *self.0.lock().unwrap_or_else(|e| e.into_inner());
+        noted.map(|(kind, code)| code.map_or_else(|| kind.into(), io::Error::from_raw_os_error))
+    }
 }
 
 #[derive(Debug)]
@@ -55,6 +75,7 @@ impl Output {
             name: "standard output".into(),
             target: Target::Direct(DirectTarget::Stdout),
             written: Arc::default(),
+            failure: Failure::default(),
         }
     }
 
@@ -71,7 +92,7 @@ impl Output {
             Ok(meta) if !meta.is_file() => {
                 let file = File::options().write(true).open(&path).map_err(fail)?;
                 let target = Target::Direct(DirectTarget::File(file));
-                return Ok(Self { name, target, written: Arc::default() });
+                return Ok(Self { name, target, written: Arc::default(), failure: Failure::default() });
             }
             Ok(_) if !replace => return Err(exists(&name)),
             Ok(_) => {}
@@ -96,7 +117,7 @@ impl Output {
                         let _ = file.set_permissions(meta.permissions());
                     }
                     let target = Target::Staged { file, temporary, path, replace, done: false };
-                    return Ok(Self { name, target, written: Arc::default() });
+                    return Ok(Self { name, target, written: Arc::default(), failure: Failure::default() });
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(fail(e)),
@@ -113,6 +134,10 @@ impl Output {
     /// Counts the bytes written so far; stays readable while a writer owns the output.
     pub fn counter(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.written)
+    }
+
+    pub(crate) fn failure(&self) -> Failure {
+        self.failure.clone()
     }
 
     /// Where the content lies before [`Staged::commit`].
@@ -190,19 +215,21 @@ fn parent_of(path: &Path) -> &Path {
 
 impl Write for Output {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let n = match &mut self.target {
-            Target::Staged { file, .. } | Target::Direct(DirectTarget::File(file)) => file.write(buf)?,
-            Target::Direct(DirectTarget::Stdout) => io::stdout().lock().write(buf)?,
+        let written = match &mut self.target {
+            Target::Staged { file, .. } | Target::Direct(DirectTarget::File(file)) => file.write(buf),
+            Target::Direct(DirectTarget::Stdout) => io::stdout().lock().write(buf),
         };
+        let n = written.inspect_err(|e| self.failure.note(e))?;
         self.written.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.target {
+        let flushed = match &mut self.target {
             Target::Staged { file, .. } | Target::Direct(DirectTarget::File(file)) => file.flush(),
             Target::Direct(DirectTarget::Stdout) => io::stdout().lock().flush(),
-        }
+        };
+        flushed.inspect_err(|e| self.failure.note(e))
     }
 }
 

@@ -138,7 +138,7 @@ impl Reader {
     /// The schema of all columns.
     pub fn schema(&self) -> SchemaRef {
         match &self.source {
-            Source::Lance(s) => s.schema(),
+            Source::Lance(s) => s.file().schema(),
             Source::Parquet(s) => s.schema(),
             Source::Arrow(s) => s.schema(),
             Source::ArrowStream(s) => s.schema(),
@@ -162,10 +162,18 @@ impl Reader {
     /// The number of rows, when the format says it without a full read.
     pub fn num_rows(&self) -> Option<u64> {
         match &self.source {
-            Source::Lance(s) => Some(s.num_rows()),
+            Source::Lance(s) => Some(s.file().num_rows()),
             Source::Parquet(s) => Some(s.num_rows()),
             Source::Arrow(s) => Some(s.num_rows()),
             Source::ArrowStream(_) | Source::Csv(_) | Source::Jsonl(_) => None,
+        }
+    }
+
+    /// The open Lance file, if it is one.
+    pub fn as_lance(&self) -> Option<&pennon_file::File> {
+        match &self.source {
+            Source::Lance(s) => Some(s.file()),
+            _ => None,
         }
     }
 
@@ -189,7 +197,7 @@ impl Reader {
             }
         };
         Ok(match &self.source {
-            Source::Lance(s) => s.batches(selection)?,
+            Source::Lance(s) => s.batches(selection, projection)?,
             Source::Parquet(s) => s.batches(selection, projection)?,
             Source::Arrow(s) => s.batches(selection, projection)?,
             Source::ArrowStream(s) => projected(ranged(s.batches()?)),
@@ -205,7 +213,7 @@ impl Reader {
             take::check(&self.name, rows, num_rows)?;
         }
         let batches = match &self.source {
-            Source::Lance(s) => s.take(rows, selection),
+            Source::Lance(s) => s.take(rows, selection, projection.as_ref()),
             Source::Parquet(s) => {
                 let schema = projection.as_ref().map_or_else(|| s.schema(), |p| p.schema().clone());
                 take::in_parts(rows, schema, |part| s.selected(part, projection.as_ref()))

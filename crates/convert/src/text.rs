@@ -77,6 +77,11 @@ pub(crate) fn batch_from_text(batch: &RecordBatch, schema: &SchemaRef) -> Result
     with_columns(batch, schema, columns.collect::<Result<_>>()?)
 }
 
+/// The batch with columns that print: as text has them, except those that text cannot hold.
+pub fn readable(batch: &RecordBatch) -> Vec<ArrayRef> {
+    batch.columns().iter().map(|c| to_text(c).unwrap_or_else(|_| c.clone())).collect()
+}
+
 fn with_columns(batch: &RecordBatch, schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(|e| Error::invalid(e.to_string()))

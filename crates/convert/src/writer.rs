@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use pennon_file::{Error, FormatVersion, Result};
 
 use crate::format::Format;
-use crate::output::{Output, Staged};
+use crate::output::{Failure, Output, Staged};
 use crate::{csv, ipc, json, lance, parquet};
 
 /// Takes batches of one schema and makes a file of them.
@@ -64,7 +64,7 @@ pub enum Compression {
 
 /// Makes a writer of `format` for batches of `schema`.
 pub fn create_writer(format: Format, output: Output, schema: &SchemaRef, options: &WriterOptions) -> Result<Box<dyn BatchWriter>> {
-    let name = output.name().to_owned();
+    let (name, failure) = (output.name().to_owned(), output.failure());
     writable(format, schema).map_err(|e| e.in_file(&name))?;
     let writer: Result<Box<dyn BatchWriter>> = match format {
         Format::Lance => lance::Writer::create(output, schema, options).map(|w| Box::new(w) as _),
@@ -74,7 +74,35 @@ pub fn create_writer(format: Format, output: Output, schema: &SchemaRef, options
         Format::Csv => csv::Writer::create(output, schema).map(|w| Box::new(w) as _),
         Format::Jsonl => json::Writer::create(output, schema).map(|w| Box::new(w) as _),
     };
-    writer.map_err(|e| e.in_file(&name))
+    match writer {
+        Ok(inner) => Ok(Box::new(Reporting { inner, name, failure })),
+        Err(e) => Err(reported(e, &name, &failure)),
+    }
+}
+
+/// Says what the medium said, where a library in between turned it into something else.
+struct Reporting {
+    inner: Box<dyn BatchWriter>,
+    name: String,
+    failure: Failure,
+}
+
+impl BatchWriter for Reporting {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.inner.write(batch).map_err(|e| reported(e, &self.name, &self.failure))
+    }
+
+    fn finish(self: Box<Self>) -> Result<Staged> {
+        self.inner.finish().map_err(|e| reported(e, &self.name, &self.failure))
+    }
+}
+
+fn reported(e: Error, name: &str, failure: &Failure) -> Error {
+    match failure.get() {
+        Some(io) => Error::io(format!("cannot write {name}"), io),
+        None if e.message().contains(name) => e,
+        None => e.in_file(name),
+    }
 }
 
 /// Says early and by name which column a format cannot hold.

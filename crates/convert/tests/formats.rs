@@ -15,7 +15,8 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use pennon_convert::{
-    BatchWriter, Compression, Format, Input, Output, ReadOptions, Reader, Selection, WriterOptions, create_writer,
+    BatchWriter, Compression, Format, Input, Output, ReadOptions, Reader, Selection, WriterOptions, compare_ordered,
+    create_writer,
 };
 use pennon_file::Result;
 
@@ -100,24 +101,13 @@ fn all(reader: &Reader, selection: &Selection) -> RecordBatch {
     concat_batches(&schema, &batches).unwrap()
 }
 
-/// Equal as values; dictionaries may be cut differently.
+/// Equal as values, whatever lies under nulls and however dictionaries are cut.
 fn assert_same(a: &RecordBatch, b: &RecordBatch) {
     assert_eq!(a.schema().fields(), b.schema().fields());
-    assert_eq!(a.num_rows(), b.num_rows());
-    for (i, (x, y)) in a.columns().iter().zip(b.columns()).enumerate() {
-        let plain = |c: &ArrayRef| match c.data_type() {
-            DataType::Dictionary(_, v) => arrow_cast::cast(c, v).unwrap(),
-            DataType::Struct(_) => c.clone(),
-            _ => c.clone(),
-        };
-        let (x, y) = (plain(x), plain(y));
-        // NaN is not equal to itself, so its rows are compared as text.
-        if format!("{x:?}").contains("NaN") {
-            assert_eq!(format!("{x:?}"), format!("{y:?}"), "column {i}");
-        } else {
-            assert_eq!(&x, &y, "column {i}");
-        }
-    }
+    let pairs: Vec<_> = (0..a.num_columns()).map(|i| (i, i)).collect();
+    let one = |batch: &RecordBatch| -> pennon_convert::Batches { Box::new(std::iter::once(Ok(batch.clone()))) };
+    let found = compare_ordered(one(a), one(b), &pairs, 3, |_| ()).unwrap();
+    assert!(found.is_equal(), "{found:?}");
 }
 
 fn check(format: Format, batch: &RecordBatch, options: &WriterOptions) {
@@ -242,7 +232,7 @@ fn types_of_csv_are_guessed_and_a_late_misfit_says_what_to_do() {
     (0..1500).for_each(|i| writeln!(file, "{i}").unwrap());
     writeln!(file, "oops").unwrap();
     let e = open(&path, None).unwrap().count().unwrap_err().to_string();
-    assert!(e.contains("oops") && e.contains("--schema F.json sets them") && e.contains("line 1502"), "{e}");
+    assert!(e.starts_with("row 1500, column a: expected int64, found \"oops\"; types are guessed"), "{e}");
 }
 
 #[test]
@@ -342,10 +332,12 @@ fn damaged_files_give_errors_and_never_panics() {
                 if cut { bad.truncate(at) } else { bad[at] = byte }
                 std::fs::write(&damaged, &bad).unwrap();
                 // Either outcome is fine; a panic or a hang is not.
+                let started = std::time::Instant::now();
                 if let Ok(reader) = open(&damaged, None) {
                     let _ = reader.batches(&Selection::default()).map(|b| b.map(|b| b.map(|b| b.num_rows())).collect::<Vec<_>>());
                     let _ = reader.take(&[3, 1], &Selection::default()).map(Iterator::count);
                 }
+                assert!(started.elapsed().as_secs() < 5, "{format}: byte {at}, {cut}, {byte}: {:?}", started.elapsed());
             }
         }
     }
