@@ -1,2 +1,127 @@
-//! The pennon command.
-fn main() {}
+//! The `pennon` program: one module per verb.
+//!
+//! Exit codes: 0 done, 1 failed (one line on standard error says why), 2 wrong usage.
+
+#![allow(missing_docs)]
+
+mod args;
+mod convert;
+mod count;
+mod demo;
+mod diff;
+mod head;
+mod inspect;
+mod output;
+mod progress;
+mod rows;
+mod scan;
+mod schema;
+mod table;
+mod take;
+mod verify;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind as Usage;
+use clap::{Parser, Subcommand};
+use pennon::{Error, ErrorKind};
+
+/// What a verb ends with.
+enum Outcome {
+    Done,
+    /// Faults or differences were found and printed.
+    Found,
+}
+
+/// Columnar files for AI data: read, write, convert and inspect.
+///
+/// Formats are found by content when reading and by extension when writing. `-` is standard input or output.
+#[derive(Parser)]
+#[command(name = "pennon", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_help = "Examples:\n  pennon demo\n  pennon convert flights.parquet flights.lance\n  pennon head flights.lance\n  pennon take flights.lance --rows 3,1,3 --columns origin,dest\n\nExit codes: 0 done, 1 failed, 2 wrong usage.")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Demo(demo::Args),
+    Convert(convert::Args),
+    Schema(schema::Args),
+    Head(head::Args),
+    Scan(scan::Args),
+    Take(take::Args),
+    Count(count::Args),
+    Inspect(inspect::Args),
+    Verify(verify::Args),
+    Diff(diff::Args),
+}
+
+fn main() -> ExitCode {
+    // A panic of a foreign decoder becomes an error; nothing is to be printed for it.
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !pennon::convert::panic_is_expected() {
+            print(info);
+        }
+    }));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return usage(&e),
+    };
+    let outcome = match cli.verb {
+        Verb::Demo(args) => demo::run(&args),
+        Verb::Convert(args) => convert::run(&args),
+        Verb::Schema(args) => schema::run(&args),
+        Verb::Head(args) => head::run(&args),
+        Verb::Scan(args) => scan::run(&args),
+        Verb::Take(args) => take::run(&args),
+        Verb::Count(args) => count::run(&args),
+        Verb::Inspect(args) => inspect::run(&args),
+        Verb::Verify(args) => verify::run(&args),
+        Verb::Diff(args) => diff::run(&args),
+    };
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Found) => ExitCode::from(1),
+        // Whoever read our output has seen enough.
+        Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("pennon: {}", one_line(&e.to_string()));
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn is_broken_pipe(e: &Error) -> bool {
+    e.kind() == ErrorKind::Io && e.io_source().is_some_and(|s| s.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Help and version go out as they are; a wrong use becomes one line.
+fn usage(e: &clap::Error) -> ExitCode {
+    if matches!(e.kind(), Usage::DisplayHelp | Usage::DisplayVersion | Usage::DisplayHelpOnMissingArgumentOrSubcommand) {
+        let code = if e.use_stderr() { 2 } else { 0 };
+        let _ = e.print();
+        return ExitCode::from(code);
+    }
+    let text = e.to_string();
+    let mut parts = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("Usage:") || line.starts_with("For more information") {
+            break;
+        }
+        if !line.is_empty() {
+            parts.push(line.strip_prefix("error: ").unwrap_or(line));
+        }
+    }
+    let verb = std::env::args().nth(1).filter(|v| !v.starts_with('-') && <Cli as clap::CommandFactory>::command().find_subcommand(v).is_some());
+    let help = verb.map_or_else(|| "pennon --help".to_owned(), |v| format!("pennon {v} --help"));
+    eprintln!("pennon: {}; see {help}", one_line(&parts.join(" ")));
+    ExitCode::from(2)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

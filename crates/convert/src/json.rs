@@ -1,0 +1,245 @@
+//! JSON lines: one object a line, nulls written out, so that every line has every column.
+//!
+//! Integers are numbers, floats are numbers except `"NaN"`, `"Infinity"` and `"-Infinity"`, times are RFC 3339;
+//! [`text`](crate::text) has the rest. Types are guessed from the first 1,000 rows unless a schema says them.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write as _};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
+use arrow_array::{Array, PrimitiveArray, RecordBatch};
+use arrow_json::reader::{Decoder, ReaderBuilder};
+use arrow_json::writer::{LineDelimited, NullableEncoder, WriterBuilder};
+use arrow_json::{Encoder, EncoderFactory, EncoderOptions};
+use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
+use pennon_file::{Error, Result};
+
+use crate::csv::{GUESS_ROWS, HINT, override_types};
+use crate::guard::{arrow_error, guard};
+use crate::guess;
+use crate::input::{Bytes, FromStart};
+use crate::output::{Buffered, Output, Staged, unbuffer};
+use crate::reader::{Batches, Selection};
+use crate::text::{batch_from_text, batch_to_text, text_schema};
+use crate::writer::BatchWriter;
+
+const READING: &str = "reading JSON lines";
+const WRITING: &str = "writing JSON lines";
+
+/// A file or stream of JSON lines.
+#[derive(Debug)]
+pub(crate) struct Source {
+    bytes: FromStart,
+    schema: SchemaRef,
+}
+
+impl Source {
+    pub(crate) fn open(name: &str, bytes: Bytes, given: Option<&Schema>) -> Result<Self> {
+        let bytes = FromStart::new(bytes);
+        let (guessed, _) = bytes.peek(|start: &mut dyn Read| guess::schema(BufReader::new(start), GUESS_ROWS))?;
+        // What was given comes first; it may well be absent from the first rows, or from all.
+        let mut fields: Vec<FieldRef> = given.map(|g| g.fields().to_vec()).unwrap_or_default();
+        for field in guessed.fields() {
+            if !fields.iter().any(|f| f.name() == field.name()) {
+                fields.push(field.clone());
+            }
+        }
+        let guessed = Schema::new(fields);
+        if guessed.fields().is_empty() {
+            return Err(Error::invalid(format!("{name}: expected objects with at least one member, found none; --schema F.json gives columns")));
+        }
+        Ok(Self { bytes, schema: override_types(name, &guessed, given)? })
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    pub(crate) fn batches(&self, selection: &Selection) -> Result<Batches> {
+        let text = text_schema(&self.schema);
+        let decoder = guard(READING, || {
+            ReaderBuilder::new(text)
+                .with_batch_size(selection.batch_rows.clamp(1, 65_536))
+                // A member that no column stands for would be lost.
+                .with_strict_mode(true)
+                // A column of texts and numbers was guessed to be text; nothing is lost by that.
+                .with_coerce_primitive(true)
+                .build_decoder()
+                .map_err(|e| arrow_error(READING, e))
+        })?;
+        Ok(Box::new(Lines {
+            lines: BufReader::with_capacity(1 << 16, self.bytes.open(true)?),
+            decoder,
+            schema: self.schema.clone(),
+            batch_rows: selection.batch_rows.clamp(1, 65_536),
+            batch_bytes: selection.batch_bytes.max(1),
+            line: Vec::new(),
+            at: 0,
+            pending: 0,
+            rows: 0,
+            done: false,
+        }))
+    }
+}
+
+/// Feeds lines to the decoder and takes a batch out when enough rows or bytes went in.
+struct Lines {
+    lines: BufReader<Box<dyn Read + Send>>,
+    decoder: Decoder,
+    schema: SchemaRef,
+    batch_rows: usize,
+    batch_bytes: usize,
+    line: Vec<u8>,
+    at: usize,
+    pending: usize,
+    /// Rows of all batches so far, for messages.
+    rows: u64,
+    done: bool,
+}
+
+impl Lines {
+    fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let full = self.decoder.len() >= self.batch_rows || self.pending >= self.batch_bytes;
+            if full && !self.decoder.is_empty() && !self.decoder.has_partial_record() {
+                return self.flush();
+            }
+            if self.at == self.line.len() {
+                self.line.clear();
+                self.at = 0;
+                self.lines.read_until(b'\n', &mut self.line).map_err(|e| Error::io(READING, e))?;
+                if self.line.is_empty() {
+                    self.done = true;
+                    return self.flush();
+                }
+            }
+            let rest = &self.line[self.at..];
+            let decoder = &mut self.decoder;
+            let taken = guard(READING, || decoder.decode(rest).map_err(|e| arrow_error(READING, e))).map_err(|e| self.placed(e))?;
+            if taken == 0 && self.decoder.is_empty() {
+                return Err(self.placed(Error::corrupt(format!("{READING}: no value was found"))));
+            }
+            if taken == 0 && self.decoder.len() < self.batch_rows {
+                return self.flush();
+            }
+            self.at += taken;
+            self.pending += taken;
+        }
+    }
+
+    fn flush(&mut self) -> Result<Option<RecordBatch>> {
+        self.pending = 0;
+        let decoder = &mut self.decoder;
+        let batch = guard(READING, || decoder.flush().map_err(|e| arrow_error(READING, e)));
+        let batch = batch.and_then(|b| b.map(|b| batch_from_text(&b, &self.schema)).transpose());
+        let batch = batch.map_err(|e| self.placed(Error::invalid(format!("{}; {HINT}", e.message()))))?;
+        self.rows += batch.as_ref().map_or(0, |b| b.num_rows() as u64);
+        Ok(batch)
+    }
+
+    /// The decoder speaks of no place.
+    fn placed(&self, e: Error) -> Error {
+        Error::invalid(format!("{} (after row {})", e.message(), self.rows + self.decoder.len() as u64))
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let next = self.batch();
+        if next.is_err() {
+            self.done = true;
+        }
+        next.transpose()
+    }
+}
+
+/// Writes JSON lines.
+pub(crate) struct Writer {
+    inner: arrow_json::Writer<Buffered, LineDelimited>,
+    schema: SchemaRef,
+}
+
+impl Writer {
+    pub(crate) fn create(output: Output, schema: &SchemaRef) -> Result<Self> {
+        let text = text_schema(schema);
+        // An object has one member of a name: the second column of a name is called `name#2`.
+        let mut seen = HashMap::<&str, usize>::new();
+        let fields = text.fields().iter().map(|f| {
+            let count = seen.entry(f.name()).or_default();
+            *count += 1;
+            if *count == 1 { f.clone() } else { Arc::new(f.as_ref().clone().with_name(format!("{}#{count}", f.name()))) }
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let inner = WriterBuilder::new()
+            .with_explicit_nulls(true)
+            .with_encoder_factory(Arc::new(Floats))
+            .build::<_, LineDelimited>(BufWriter::with_capacity(1 << 16, output));
+        Ok(Self { inner, schema })
+    }
+}
+
+impl BatchWriter for Writer {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let text = batch_to_text(batch, &self.schema)?;
+        guard(WRITING, || {
+            self.inner.write(&text).map_err(|e| arrow_error(WRITING, e))?;
+            // A reader at the other end of a pipe sees each batch at once.
+            self.inner.get_mut().flush().map_err(|e| Error::io(WRITING, e))
+        })
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Staged> {
+        self.inner.finish().map_err(|e| arrow_error(WRITING, e))?;
+        unbuffer(self.inner.into_inner())?.stage()
+    }
+}
+
+/// Writes floats: the values that JSON has no number for become strings.
+#[derive(Debug)]
+struct Floats;
+
+impl EncoderFactory for Floats {
+    fn make_default_encoder<'a>(
+        &self,
+        _field: &'a FieldRef,
+        array: &'a dyn Array,
+        _options: &'a EncoderOptions,
+    ) -> Result<Option<NullableEncoder<'a>>, ArrowError> {
+        let nulls = array.nulls().cloned();
+        let encoder: Box<dyn Encoder + 'a> = match array.data_type() {
+            DataType::Float16 => Box::new(Float(array.as_primitive::<Float16Type>())),
+            DataType::Float32 => Box::new(Float(array.as_primitive::<Float32Type>())),
+            DataType::Float64 => Box::new(Float(array.as_primitive::<Float64Type>())),
+            _ => return Ok(None),
+        };
+        Ok(Some(NullableEncoder::new(encoder, nulls)))
+    }
+}
+
+struct Float<'a, T: ArrowPrimitiveType>(&'a PrimitiveArray<T>);
+
+impl<T: ArrowPrimitiveType> Encoder for Float<'_, T>
+where
+    T::Native: std::fmt::Debug,
+{
+    fn encode(&mut self, idx: usize, out: &mut Vec<u8>) {
+        let at = out.len();
+        // The debug form is the shortest that reads back the same, as in 0.1, 1.0 and 1e300. Writing to a vector cannot fail.
+        let _ = write!(out, "{:?}", self.0.value(idx));
+        let special: &[u8] = match &out[at..] {
+            b"NaN" => b"\"NaN\"",
+            b"inf" => b"\"Infinity\"",
+            b"-inf" => b"\"-Infinity\"",
+            _ => return,
+        };
+        out.truncate(at);
+        out.extend_from_slice(special);
+    }
+}

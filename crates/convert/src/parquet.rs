@@ -1,0 +1,320 @@
+//! Parquet, through the `parquet` crate. The Arrow schema is kept in the file's metadata.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+    RowSelector,
+};
+use parquet::basic::ZstdLevel;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{ChunkReader, Length};
+use pennon_file::{Error, Result};
+
+use crate::guard::{arrow_error, guard, one_line};
+use crate::input::{Bytes, Cursor64};
+use crate::output::{Buffered, Output, Staged, unbuffer};
+use crate::projection::Projection;
+use crate::reader::{Batches, Selection};
+use crate::writer::{BatchWriter, Compression, WriterOptions};
+
+/// Rows of a batch before anything is known about their size.
+const FIRST_ROWS: usize = 1024;
+/// Zstandard level unless asked otherwise.
+const ZSTD_LEVEL: i32 = 3;
+
+/// A Parquet file.
+#[derive(Debug)]
+pub(crate) struct Source {
+    file: At,
+    metadata: ArrowReaderMetadata,
+    /// The metadata with the page index, read when rows are first picked out.
+    indexed: OnceLock<ArrowReaderMetadata>,
+}
+
+/// Reads at positions; the library's own way shares one position among clones.
+#[derive(Debug, Clone)]
+struct At {
+    file: Arc<File>,
+    len: u64,
+}
+
+impl Length for At {
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl ChunkReader for At {
+    type T = BufReader<Cursor64>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(BufReader::new(Cursor64::new(self.file.clone(), self.len).at(start)))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<::bytes::Bytes> {
+        // Lengths come from the file: checked before memory is asked for.
+        if start.checked_add(length as u64).is_none_or(|end| end > self.len) {
+            return Err(ParquetError::EOF(format!("expected {length} bytes at offset {start}, the file has {} bytes", self.len)));
+        }
+        let mut buffer = vec![0; length];
+        self.file.read_exact_at(&mut buffer, start)?;
+        Ok(buffer.into())
+    }
+}
+
+fn parquet_error(what: &str, error: ParquetError) -> Error {
+    match error {
+        ParquetError::NYI(text) => Error::unsupported(format!("{what}: {}", one_line(&text))),
+        ParquetError::General(text) | ParquetError::EOF(text) | ParquetError::ArrowError(text) => {
+            match text.contains("Disabled feature") {
+                true => Error::unsupported(format!("{what}: a compression method that this build does not read ({})", one_line(&text))),
+                false => Error::corrupt(format!("{what}: {}", one_line(&text))),
+            }
+        }
+        ParquetError::External(e) => match e.downcast::<std::io::Error>() {
+            Ok(e) => Error::io(what, *e),
+            Err(e) => Error::corrupt(format!("{what}: {}", one_line(&e.to_string()))),
+        },
+        other => Error::corrupt(format!("{what}: {}", one_line(&other.to_string()))),
+    }
+}
+
+impl Source {
+    pub(crate) fn open(name: &str, bytes: Bytes) -> Result<Self> {
+        let Bytes::File { file, len, .. } = bytes else {
+            return Err(Error::invalid(format!("{name}: Parquet needs a file")));
+        };
+        let file = At { file: Arc::new(file), len };
+        let metadata = guard("reading the Parquet footer", || {
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| parquet_error("reading the Parquet footer", e))
+        })?;
+        Ok(Self { file, metadata, indexed: OnceLock::new() })
+    }
+
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.metadata.schema().clone()
+    }
+
+    pub(crate) fn num_rows(&self) -> u64 {
+        let rows = self.metadata.metadata().row_groups().iter().map(|g| u64::try_from(g.num_rows()).unwrap_or(0));
+        rows.fold(0, u64::saturating_add)
+    }
+
+    fn mask(&self, projection: Option<&Projection>) -> ProjectionMask {
+        match projection {
+            None => ProjectionMask::all(),
+            Some(p) => ProjectionMask::leaves(self.metadata.parquet_schema(), p.leaves(self.metadata.schema())),
+        }
+    }
+
+    pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
+        let mut groups = Vec::new();
+        let mut first = 0u64;
+        for (index, group) in self.metadata.metadata().row_groups().iter().enumerate() {
+            let end = first.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0));
+            let (from, to) = (selection.rows.start.max(first), selection.rows.end.min(end));
+            if from < to {
+                let bytes = u64::try_from(group.total_byte_size()).unwrap_or(0) / (end - first);
+                groups.push(Group { index, skip: (from - first) as usize, rows: (to - from) as usize, row_bytes: bytes });
+            }
+            first = end;
+        }
+        Ok(Box::new(Groups {
+            file: self.file.clone(),
+            metadata: self.metadata.clone(),
+            mask: self.mask(projection),
+            projection: projection.cloned(),
+            groups: groups.into_iter(),
+            current: None,
+            row_bytes: 0,
+            batch_rows: selection.batch_rows.max(1),
+            batch_bytes: selection.batch_bytes.max(1),
+        }))
+    }
+
+    /// The rows numbered `rows`, which ascend without duplicates.
+    pub(crate) fn selected(&self, rows: &[u64], projection: Option<&Projection>) -> Result<Batches> {
+        const WHAT: &str = "reading rows of Parquet";
+        if rows.is_empty() {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        let indexed = match self.indexed.get() {
+            Some(metadata) => metadata.clone(),
+            None => {
+                let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+                let loaded = guard(WHAT, || ArrowReaderMetadata::load(&self.file, options).map_err(|e| parquet_error(WHAT, e)))?;
+                self.indexed.get_or_init(|| loaded).clone()
+            }
+        };
+        let mut selectors = Vec::new();
+        let mut at = 0u64;
+        for run in rows.chunk_by(|a, b| *b == *a + 1) {
+            if run[0] > at {
+                selectors.push(RowSelector::skip((run[0] - at) as usize));
+            }
+            selectors.push(RowSelector::select(run.len()));
+            at = run[0] + run.len() as u64;
+        }
+        let reader = guard(WHAT, || {
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), indexed)
+                .with_projection(self.mask(projection))
+                .with_row_selection(RowSelection::from(selectors))
+                .with_batch_size(rows.len().min(8192))
+                .build()
+                .map_err(|e| parquet_error(WHAT, e))
+        })?;
+        let projection = projection.cloned();
+        Ok(Box::new(Guarded { reader: Some(reader) }.map(move |batch| {
+            batch.and_then(|b| projection.as_ref().map_or(Ok(b.clone()), |p| p.apply_pruned(&b)))
+        })))
+    }
+}
+
+/// A reader whose calls are guarded and that ends with its first error.
+struct Guarded {
+    reader: Option<ParquetRecordBatchReader>,
+}
+
+impl Iterator for Guarded {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let reader = self.reader.as_mut()?;
+        let next = guard("decoding Parquet", || reader.next().transpose().map_err(|e| arrow_error("decoding Parquet", e)));
+        if !matches!(next, Ok(Some(_))) {
+            self.reader = None;
+        }
+        next.transpose()
+    }
+}
+
+/// Rows of one row group.
+struct Group {
+    index: usize,
+    skip: usize,
+    rows: usize,
+    /// What the file says that a row takes, all columns.
+    row_bytes: u64,
+}
+
+/// Reads row groups one after the other, with batches sized by what rows turned out to take so far.
+struct Groups {
+    file: At,
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+    projection: Option<Projection>,
+    groups: std::vec::IntoIter<Group>,
+    current: Option<Guarded>,
+    row_bytes: usize,
+    batch_rows: usize,
+    batch_bytes: usize,
+}
+
+impl Groups {
+    fn open(&self, group: &Group) -> Result<Guarded> {
+        let row_bytes = if self.row_bytes > 0 { self.row_bytes } else { group.row_bytes as usize };
+        let most = if self.row_bytes > 0 { self.batch_rows } else { self.batch_rows.min(FIRST_ROWS) };
+        let rows = (self.batch_bytes / row_bytes.max(1)).clamp(1, most);
+        let reader = guard("reading Parquet", || {
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
+                .with_row_groups(vec![group.index])
+                .with_projection(self.mask.clone())
+                .with_offset(group.skip)
+                .with_limit(group.rows)
+                .with_batch_size(rows)
+                .build()
+                .map_err(|e| parquet_error("reading Parquet", e))
+        })?;
+        Ok(Guarded { reader: Some(reader) })
+    }
+}
+
+impl Iterator for Groups {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(current) = &mut self.current {
+                match current.next() {
+                    Some(Ok(batch)) => {
+                        let bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
+                        self.row_bytes = self.row_bytes.max(bytes).max(1);
+                        let projected = self.projection.as_ref().map_or(Ok(batch.clone()), |p| p.apply_pruned(&batch));
+                        return Some(projected);
+                    }
+                    Some(Err(e)) => {
+                        self.groups = Vec::new().into_iter();
+                        self.current = None;
+                        return Some(Err(e));
+                    }
+                    None => self.current = None,
+                }
+            }
+            let group = self.groups.next()?;
+            match self.open(&group) {
+                Ok(reader) => self.current = Some(reader),
+                Err(e) => {
+                    self.groups = Vec::new().into_iter();
+                    return Some(Err(e));
+                }
+            }
+        }
+    }
+}
+
+/// Writes Parquet with memory bounded by the size of a row group.
+pub(crate) struct Writer {
+    inner: ArrowWriter<Buffered>,
+}
+
+impl Writer {
+    pub(crate) fn create(output: Output, schema: &SchemaRef, options: &WriterOptions) -> Result<Self> {
+        let compression = match options.compression {
+            None => parquet::basic::Compression::ZSTD(zstd_level(ZSTD_LEVEL)?),
+            Some(Compression::None) => parquet::basic::Compression::UNCOMPRESSED,
+            Some(Compression::Lz4) => parquet::basic::Compression::LZ4_RAW,
+            Some(Compression::Zstd(level)) => parquet::basic::Compression::ZSTD(zstd_level(level.unwrap_or(ZSTD_LEVEL))?),
+        };
+        let budget = options.memory_bytes.unwrap_or(64 << 20);
+        let properties = WriterProperties::builder()
+            .set_created_by(format!("pennon {}", env!("CARGO_PKG_VERSION")))
+            .set_compression(compression)
+            .set_max_row_group_bytes(Some((budget / 2).max(1 << 20)))
+            .build();
+        let inner = guard("writing Parquet", || {
+            ArrowWriter::try_new(BufWriter::with_capacity(1 << 16, output), schema.clone(), Some(properties))
+                .map_err(|e| unwritable(parquet_error("writing Parquet", e)))
+        })?;
+        Ok(Self { inner })
+    }
+}
+
+/// What the writer refuses is not corrupt.
+fn unwritable(e: Error) -> Error {
+    if e.kind() == pennon_file::ErrorKind::Corrupt { Error::unsupported(e.message()) } else { e }
+}
+
+fn zstd_level(level: i32) -> Result<ZstdLevel> {
+    ZstdLevel::try_new(level).map_err(|_| Error::invalid(format!("zstd level {level}: Parquet takes 1 to 22")))
+}
+
+impl BatchWriter for Writer {
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        guard("writing Parquet", || self.inner.write(batch).map_err(|e| unwritable(parquet_error("writing Parquet", e))))
+    }
+
+    fn finish(self: Box<Self>) -> Result<Staged> {
+        let inner = self.inner.into_inner().map_err(|e| unwritable(parquet_error("writing Parquet", e)))?;
+        unbuffer(inner)?.stage()
+    }
+}

@@ -1,0 +1,290 @@
+//! Types that text cannot hold as they are, and what stands for them in CSV and JSON lines.
+//!
+//! ```text
+//! type                       text                               type                       text
+//! binary, fixed-size binary  base64                             dictionary, run-end        their values
+//! decimal                    digits as a string                 map, keys not text         list of {key, value}
+//! timestamp with a zone      RFC 3339 in UTC ("…Z")             interval                   "1 mons 2 days …"
+//! duration                   its count as a number              union                      its value, one way
+//! ```
+//!
+//! Everything else goes through unchanged. [`to_text`] maps an array to its text type, [`from_text`] maps
+//! what a text reader made of [`text_type`] back.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch, RecordBatchOptions, make_array};
+use arrow_cast::base64::{BASE64_STANDARD, b64_encode};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use pennon_file::{Error, Result};
+
+use crate::nested::rebuild;
+
+/// The type under which text holds values of `data_type`.
+pub(crate) fn text_type(data_type: &DataType) -> DataType {
+    use DataType as T;
+    let field = |f: &FieldRef| text_field(f);
+    match data_type {
+        T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_) => T::LargeUtf8,
+        T::Decimal32(_, _) | T::Decimal64(_, _) | T::Decimal128(_, _) | T::Decimal256(_, _) => T::LargeUtf8,
+        T::Interval(_) | T::Union(_, _) => T::LargeUtf8,
+        T::Timestamp(unit, Some(_)) => T::Timestamp(*unit, Some("+00:00".into())),
+        T::Duration(_) => T::Int64,
+        T::Dictionary(_, value) => text_type(value),
+        T::RunEndEncoded(_, values) => text_type(values.data_type()),
+        T::List(f) => T::List(field(f)),
+        T::LargeList(f) => T::LargeList(field(f)),
+        T::ListView(f) => T::ListView(field(f)),
+        T::LargeListView(f) => T::LargeListView(field(f)),
+        T::FixedSizeList(f, n) => T::FixedSizeList(field(f), *n),
+        T::Struct(fields) => T::Struct(fields.iter().map(field).collect()),
+        T::Map(entries, sorted) => {
+            let T::Struct(kv) = entries.data_type() else { return data_type.clone() };
+            let textual = kv.first().is_some_and(|k| k.data_type() == &T::Utf8);
+            let kv = T::Struct(kv.iter().map(field).collect());
+            let entries = Arc::new(entries.as_ref().clone().with_data_type(kv));
+            if textual { T::Map(entries, *sorted) } else { T::List(entries) }
+        }
+        other => other.clone(),
+    }
+}
+
+fn text_field(field: &FieldRef) -> FieldRef {
+    let data_type = text_type(field.data_type());
+    // A union's value may be null without its slot being so.
+    let nullable = field.is_nullable() || matches!(field.data_type(), DataType::Union(_, _) | DataType::RunEndEncoded(_, _));
+    Arc::new(Field::new(field.name(), data_type, nullable))
+}
+
+/// The schema under which text holds `schema`.
+pub(crate) fn text_schema(schema: &Schema) -> SchemaRef {
+    Arc::new(Schema::new(schema.fields().iter().map(text_field).collect::<Fields>()))
+}
+
+/// The batch as text holds it. `schema` is [`text_schema`] of the batch's.
+pub(crate) fn batch_to_text(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let source = batch.schema();
+    let columns = batch.columns().iter().zip(source.fields()).map(|(c, f)| to_text(c).map_err(|e| e.in_column(f.name())));
+    with_columns(batch, schema, columns.collect::<Result<_>>()?)
+}
+
+/// The inverse of [`batch_to_text`], as far as the target type allows.
+pub(crate) fn batch_from_text(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().zip(schema.fields()).map(|(c, f)| from_text(c, f.data_type()).map_err(|e| e.in_column(f.name())));
+    with_columns(batch, schema, columns.collect::<Result<_>>()?)
+}
+
+/// The batch with columns that print: as text has them, except those that text cannot hold.
+pub fn readable(batch: &RecordBatch) -> Vec<ArrayRef> {
+    batch.columns().iter().map(|c| to_text(c).unwrap_or_else(|_| c.clone())).collect()
+}
+
+fn with_columns(batch: &RecordBatch, schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(|e| Error::invalid(e.to_string()))
+}
+
+/// Says what is wrong with a value of a column in the caller's words.
+fn wrong(e: ArrowError) -> Error {
+    let text = e.to_string();
+    Error::invalid(text.split_once("error: ").map_or(text.as_str(), |(_, rest)| rest).to_owned())
+}
+
+/// `array` as its [`text_type`].
+pub(crate) fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
+    use DataType as T;
+    let target = text_type(array.data_type());
+    check_range(array)?;
+    if target == *array.data_type() && !array.data_type().is_nested() {
+        return Ok(array.clone());
+    }
+    Ok(match array.data_type() {
+        T::Binary => base64(array, array.as_binary::<i32>().iter()),
+        T::LargeBinary => base64(array, array.as_binary::<i64>().iter()),
+        T::BinaryView => base64(array, array.as_binary_view().iter()),
+        T::FixedSizeBinary(_) => base64(array, array.as_fixed_size_binary().iter()),
+        T::Timestamp(_, _) => retyped(array, &target)?,
+        T::Interval(_) | T::Union(_, _) => {
+            let formatter = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::new()).map_err(wrong)?;
+            let nulls = array.logical_nulls();
+            let values = (0..array.len()).map(|i| {
+                (!nulls.as_ref().is_some_and(|n| n.is_null(i))).then(|| formatter.value(i).try_to_string()).transpose()
+            });
+            Arc::new(values.collect::<Result<LargeStringArray, _>>().map_err(wrong)?)
+        }
+        T::Dictionary(_, _) => {
+            let dictionary = array.as_any_dictionary();
+            let values = to_text(dictionary.values())?;
+            arrow_select::take::take(&values, dictionary.keys(), None).map_err(wrong)?
+        }
+        T::RunEndEncoded(_, values) => to_text(&cast(array, values.data_type())?)?,
+        t if t.is_nested() => rebuild(array, &target, &mut |_, child, _| to_text(child))?,
+        _ => cast(array, &target)?,
+    })
+}
+
+/// What a text reader made of [`text_type`]`(target)`, as `target`.
+pub(crate) fn from_text(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    use DataType as T;
+    if array.data_type() == target {
+        return Ok(array.clone());
+    }
+    Ok(match target {
+        T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_) => {
+            let text = cast(array, &T::LargeUtf8)?;
+            let mut builder = arrow_array::builder::LargeBinaryBuilder::new();
+            let mut bytes = Vec::new();
+            for value in text.as_string::<i64>() {
+                match value {
+                    None => builder.append_null(),
+                    Some(text) => {
+                        bytes.clear();
+                        decode_base64(text, &mut bytes)?;
+                        builder.append_value(&bytes);
+                    }
+                }
+            }
+            let binary: ArrayRef = Arc::new(builder.finish());
+            if let T::FixedSizeBinary(n) = target {
+                let wrong_size = binary.as_binary::<i64>().iter().flatten().find(|v| v.len() != *n as usize);
+                if let Some(value) = wrong_size {
+                    return Err(Error::invalid(format!("expected {n} bytes in each value, found {}", value.len())));
+                }
+            }
+            cast(&binary, target)?
+        }
+        T::Timestamp(_, _) if matches!(array.data_type(), T::Timestamp(_, _)) => retyped(array, target)?,
+        T::Duration(_) => retyped(array, target)?,
+        T::Dictionary(_, value) => cast(&from_text(array, value)?, target)?,
+        T::RunEndEncoded(_, values) => cast(&from_text(array, values.data_type())?, target)?,
+        T::Union(_, _) => return Err(Error::unsupported("a union cannot be read from text")),
+        t if t.is_nested() => rebuild(array, target, &mut |_, child, field| from_text(child, field.data_type()))?,
+        _ => cast(array, target)?,
+    })
+}
+
+fn cast(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    // A value that does not fit is an error, not a null.
+    let options = CastOptions { safe: false, ..Default::default() };
+    cast_with_options(array, target, &options).map_err(wrong)
+}
+
+/// The same values under another type of the same physical form.
+fn retyped(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+    let data = array.to_data().into_builder().data_type(target.clone()).build().map_err(wrong)?;
+    Ok(make_array(data))
+}
+
+fn base64<'a>(array: &ArrayRef, values: impl Iterator<Item = Option<&'a [u8]>>) -> ArrayRef {
+    let mut builder = arrow_array::builder::LargeStringBuilder::with_capacity(array.len(), 0);
+    let one = |value: &[u8]| {
+        let array = arrow_array::LargeBinaryArray::from_iter_values([value]);
+        b64_encode(&BASE64_STANDARD, &array).value(0).to_owned()
+    };
+    for value in values {
+        match value {
+            Some(value) => builder.append_value(one(value)),
+            None => builder.append_null(),
+        }
+    }
+    Arc::new(builder.finish())
+}
+
+/// Standard base64, with or without padding.
+fn decode_base64(text: &str, out: &mut Vec<u8>) -> Result<()> {
+    let bad = |why: String| Error::invalid(format!("not base64: {why}"));
+    let digits = text.trim_end_matches('=');
+    let (mut bits, mut count) = (0u32, 0u32);
+    for c in digits.bytes() {
+        let value = match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return Err(bad(format!("found {:?} in {:?}", char::from(c), text.chars().take(40).collect::<String>()))),
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    if count >= 6 || bits != 0 {
+        return Err(bad(format!("{} characters end in the middle of a byte", text.len())));
+    }
+    Ok(())
+}
+
+/// Calendar text ends some 262,000 years from now; values beyond would print as an error message.
+fn check_range(array: &ArrayRef) -> Result<()> {
+    const YEARS: i64 = 262_000;
+    const SECONDS: i64 = (YEARS - 1970) * 31_556_952;
+    let limit = match array.data_type() {
+        DataType::Timestamp(TimeUnit::Second, _) => SECONDS,
+        DataType::Timestamp(TimeUnit::Millisecond, _) | DataType::Date64 => SECONDS * 1000,
+        DataType::Timestamp(TimeUnit::Microsecond, _) => SECONDS.saturating_mul(1_000_000),
+        DataType::Date32 => (YEARS - 1970) * 365,
+        _ => return Ok(()),
+    };
+    let data = array.to_data();
+    let offset = data.offset();
+    let value = |i: usize| match array.data_type() {
+        DataType::Date32 => i64::from(data.buffers()[0].typed_data::<i32>()[offset + i]),
+        _ => data.buffers()[0].typed_data::<i64>()[offset + i],
+    };
+    for i in 0..array.len() {
+        if !array.is_null(i) && !(-limit..=limit).contains(&value(i)) {
+            return Err(Error::invalid(format!(
+                "the value {} of type {} is beyond the calendar that text can show; choose a binary format",
+                value(i),
+                crate::types::type_name(array.data_type())
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::types::Int8Type;
+    use arrow_array::{BinaryArray, Decimal128Array, DictionaryArray, DurationSecondArray, FixedSizeBinaryArray, TimestampSecondArray};
+
+    fn round(array: ArrayRef) {
+        let text = to_text(&array).unwrap();
+        assert_eq!(text.data_type(), &text_type(array.data_type()));
+        assert_eq!(&from_text(&text, array.data_type()).unwrap(), &array, "{}", array.data_type());
+    }
+
+    #[test]
+    fn values_come_back_from_their_text_types() {
+        round(Arc::new(BinaryArray::from(vec![Some(&b"\x00\xff"[..]), None, Some(b""), Some(b"abc"), Some(b"abcd")])));
+        round(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some([1u8, 2]), None].into_iter(), 2).unwrap()));
+        round(Arc::new(Decimal128Array::from(vec![Some(-1234), None, Some(5)]).with_precision_and_scale(10, 2).unwrap()));
+        round(Arc::new(TimestampSecondArray::from(vec![Some(0), None]).with_timezone("America/New_York")));
+        round(Arc::new(DurationSecondArray::from(vec![Some(-5), None])));
+        round(Arc::new(DictionaryArray::<Int8Type>::from_iter([Some("a"), None, Some("b"), Some("a")])));
+    }
+
+    #[test]
+    fn base64_that_is_none_is_refused() {
+        let text: ArrayRef = Arc::new(LargeStringArray::from(vec!["a?"]));
+        assert_eq!(from_text(&text, &DataType::Binary).unwrap_err().to_string(), "not base64: found '?' in \"a?\"");
+        let text: ArrayRef = Arc::new(LargeStringArray::from(vec!["A"]));
+        assert!(from_text(&text, &DataType::Binary).is_err());
+        let text: ArrayRef = Arc::new(LargeStringArray::from(vec!["AAA="]));
+        assert_eq!(from_text(&text, &DataType::FixedSizeBinary(3)).unwrap_err().to_string(), "expected 3 bytes in each value, found 2");
+    }
+
+    #[test]
+    fn a_time_beyond_the_calendar_is_an_error_and_not_a_text() {
+        let array: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
+        assert!(to_text(&array).unwrap_err().to_string().contains("beyond the calendar"));
+    }
+}

@@ -1,0 +1,110 @@
+//! Arguments that several verbs share, and how they are read.
+
+use std::sync::Arc;
+
+use pennon::convert::{Format, Input, ReadOptions, Reader, Selection, schema_from_json};
+use pennon::{Error, Result};
+
+/// How a source is opened.
+#[derive(clap::Args)]
+pub(crate) struct Source {
+    /// Format of the source, instead of looking at its content
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) from: Option<Format>,
+    /// Types of the columns of a CSV or JSON lines source, as `pennon schema --json` prints them
+    #[arg(long, value_name = "F.json")]
+    pub(crate) schema: Option<String>,
+}
+
+impl Source {
+    pub(crate) fn open(&self, argument: &str) -> Result<Reader> {
+        let mut options = ReadOptions::default();
+        options.format = self.from;
+        if let Some(path) = &self.schema {
+            let text = std::fs::read_to_string(path).map_err(|e| Error::io(format!("cannot read {path}"), e))?;
+            options.schema = Some(Arc::new(schema_from_json(path, &text)?));
+        }
+        Reader::open(&Input::from_argument(argument), &options)
+    }
+}
+
+/// Which columns are read, and within what memory.
+#[derive(clap::Args)]
+pub(crate) struct Columns {
+    /// Columns by path, in the order wanted: a,b.c (b.c is a field of a struct; quote other names with backquotes)
+    #[arg(long, value_name = "PATHS")]
+    pub(crate) columns: Option<String>,
+    /// Bytes of Arrow data to work with, as in 64MiB
+    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "64MiB")]
+    pub(crate) memory: u64,
+}
+
+impl Columns {
+    pub(crate) fn paths(&self) -> Option<Vec<String>> {
+        self.columns.as_deref().map(split_paths)
+    }
+
+    /// All rows of the columns, in batches that leave room for what is in flight.
+    pub(crate) fn selection(&self) -> Selection {
+        let batch = usize::try_from(self.memory / 8).unwrap_or(usize::MAX).max(1 << 16);
+        Selection::default().with_columns(self.paths()).with_batch_bytes(batch)
+    }
+}
+
+/// Cuts at commas outside of backquotes.
+pub(crate) fn split_paths(text: &str) -> Vec<String> {
+    let mut paths = vec![String::new()];
+    let mut quoted = false;
+    for c in text.chars() {
+        quoted ^= c == '`';
+        match c {
+            ',' if !quoted => paths.push(String::new()),
+            c => paths.last_mut().expect("never empty").push(c),
+        }
+    }
+    paths.iter().map(|p| if p.contains('`') { p.clone() } else { p.trim().to_owned() }).collect()
+}
+
+pub(crate) fn format(text: &str) -> Result<Format, String> {
+    text.parse().map_err(|e: Error| e.message().to_owned())
+}
+
+/// A number of bytes: `4096`, `64KiB`, `8M`, `1.5GB`. Without an `i` the unit is decimal, a bare letter is binary.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("expected a number of bytes, as in 65536, 64KiB or 8M, found {text:?}");
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1u64,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        _ => return Err(wrong()),
+    };
+    let bytes = number * factor as f64;
+    if bytes.is_finite() && (1.0..1e15).contains(&bytes) { Ok(bytes as u64) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(bytes("64KiB"), Ok(65536));
+        assert_eq!(bytes("1.5MB"), Ok(1_500_000));
+        assert_eq!(bytes("8m"), Ok(8 << 20));
+        assert!(bytes("x").is_err() && bytes("0").is_err() && bytes("-1").is_err() && bytes("1e99").is_err());
+    }
+
+    #[test]
+    fn paths_are_cut_at_commas_outside_of_quotes() {
+        assert_eq!(split_paths("a, b.c,`x,y`.z"), ["a", "b.c", "`x,y`.z"]);
+    }
+}

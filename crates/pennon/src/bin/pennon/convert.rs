@@ -1,0 +1,217 @@
+//! `pennon convert`: any readable format to any writable one.
+
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+
+use pennon::convert::{
+    Batches, BatchWriter, Compression, Format, Input, Output, ReadOptions, Reader, Staged, WriterOptions, compare_ordered,
+    create_writer, schema_difference,
+};
+use pennon::{Error, FormatVersion, Result};
+
+use crate::Outcome;
+use crate::args::{self, Columns, Source};
+use crate::progress::Progress;
+
+/// Convert files between lance, parquet, arrow, csv and jsonl
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  pennon convert flights.parquet flights.lance\n  pennon convert a.csv b.csv both.lance --columns id,name\n  pennon convert flights.lance flights.parquet --compression zstd:9\n  cat rows.jsonl | pennon convert - rows.arrow\n\nSeveral sources must have equal schemas and are joined. The target is replaced when the new file is complete.")]
+pub(crate) struct Args {
+    /// Sources, then the target; - is standard input or output
+    #[arg(num_args = 2.., required = true, value_names = ["SRC", "DST"])]
+    files: Vec<String>,
+    /// Format of the target, instead of the one its extension names
+    #[arg(long, value_name = "FORMAT", value_parser = args::format)]
+    to: Option<Format>,
+    /// Format version of a Lance target
+    #[arg(long, value_name = "VERSION", value_parser = ["2.1", "2.2"])]
+    format_version: Option<String>,
+    /// Compression: auto, none, lz4, zstd or zstd:LEVEL
+    #[arg(long, value_name = "METHOD", value_parser = compression, default_value = "auto")]
+    compression: Auto,
+    /// Alignment of buffers in a Lance target
+    #[arg(long, value_name = "BYTES", value_parser = ["64", "4096"])]
+    align: Option<String>,
+    /// Bound on the Arrow bytes of a page of a Lance target
+    #[arg(long, value_name = "BYTES", value_parser = args::bytes)]
+    max_page_bytes: Option<u64>,
+    /// Write a Lance target without checksums
+    #[arg(long)]
+    no_checksums: bool,
+    /// Read the new file back and compare it with the sources before it gets its name
+    #[arg(long)]
+    check: bool,
+    /// Keep an existing target and fail
+    #[arg(long)]
+    no_clobber: bool,
+    #[command(flatten)]
+    columns: Columns,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// A compression method; `None` leaves it to the format.
+#[derive(Debug, Clone, Copy)]
+struct Auto(Option<Compression>);
+
+fn compression(text: &str) -> Result<Auto, String> {
+    let wrong = || format!("expected auto, none, lz4, zstd or zstd:LEVEL, found {text:?}");
+    Ok(Auto(match text {
+        "auto" => None,
+        "none" => Some(Compression::None),
+        "lz4" => Some(Compression::Lz4),
+        "zstd" => Some(Compression::Zstd(None)),
+        _ => {
+            let level = text.strip_prefix("zstd:").and_then(|l| l.parse::<i32>().ok()).filter(|l| (1..=22).contains(l));
+            Some(Compression::Zstd(Some(level.ok_or_else(wrong)?)))
+        }
+    }))
+}
+
+pub(crate) fn run(args: &Args) -> Result<Outcome> {
+    let Some((target, sources)) = args.files.split_last() else { return Ok(Outcome::Done) };
+    let format = match (args.to, target.as_str()) {
+        (Some(format), _) => format,
+        (None, "-") => return Err(Error::invalid("standard output has no extension that names a format; say --to FORMAT")),
+        (None, path) => Format::for_writing(Path::new(path))?,
+    };
+    if target == "-" && format != Format::Csv && format != Format::Jsonl && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        return Err(Error::invalid(format!("{format} is not text for a terminal; name a file or pipe it into something")));
+    }
+    only_lance(args, format)?;
+    if args.check && (target == "-" || sources.iter().any(|s| s == "-")) {
+        return Err(Error::invalid("--check reads everything twice, which standard input and output do not allow; name files"));
+    }
+    let readers = open_all(args, sources)?;
+    let schema = readers[0].projected_schema(args.columns.paths().as_deref())?;
+    let output = Output::create(target, !args.no_clobber)?;
+    let mut writer = create_writer(format, output, &schema, &writer_options(args)?)?;
+
+    let total = readers.iter().map(Reader::num_rows).sum::<Option<u64>>();
+    let progress = Progress::rows(total);
+    let mut rows = 0;
+    ahead(batches(args, &readers)?, |batch| {
+        rows += batch.num_rows() as u64;
+        writer.write(&batch)?;
+        progress.at(rows);
+        Ok(())
+    })?;
+    let staged = BatchWriter::finish(writer)?;
+    drop(progress);
+    if args.check {
+        check(args, format, &readers, &staged, target)?;
+    }
+    staged.commit()?;
+    Ok(Outcome::Done)
+}
+
+/// Options that say something about Lance files are no use for others.
+fn only_lance(args: &Args, format: Format) -> Result<()> {
+    let given = [
+        ("--format-version", args.format_version.is_some()),
+        ("--align", args.align.is_some()),
+        ("--max-page-bytes", args.max_page_bytes.is_some()),
+        ("--no-checksums", args.no_checksums),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given).filter(|_| format != Format::Lance) {
+        return Err(Error::invalid(format!("{option} is about Lance files; the target is {format}")));
+    }
+    if matches!(format, Format::Csv | Format::Jsonl) && args.compression.0.is_some_and(|c| c != Compression::None) {
+        return Err(Error::invalid(format!("--compression: a {format} file is plain text; compress it afterwards")));
+    }
+    Ok(())
+}
+
+fn writer_options(args: &Args) -> Result<WriterOptions> {
+    let mut options = WriterOptions::default();
+    options.format_version = args.format_version.as_deref().map(str::parse::<FormatVersion>).transpose()?;
+    options.compression = args.compression.0;
+    options.alignment = args.align.as_deref().and_then(|a| a.parse().ok());
+    options.max_page_bytes = args.max_page_bytes;
+    options.memory_bytes = usize::try_from(args.columns.memory).ok();
+    options.checksums = !args.no_checksums;
+    Ok(options)
+}
+
+/// Opens all sources; their schemas must be equal.
+fn open_all(args: &Args, sources: &[String]) -> Result<Vec<Reader>> {
+    let mut readers: Vec<Reader> = Vec::new();
+    for source in sources {
+        let reader = args.source.open(source)?;
+        if let Some(first) = readers.first() {
+            if let Some(difference) = schema_difference(&first.schema(), &reader.schema(), true) {
+                return Err(Error::invalid(format!(
+                    "{} and {} cannot be joined: {difference}",
+                    first.name(),
+                    reader.name()
+                )));
+            }
+        }
+        readers.push(reader);
+    }
+    Ok(readers)
+}
+
+/// The batches of all sources one after the other. They are opened as they are reached.
+fn batches(args: &Args, readers: &[Reader]) -> Result<Batches> {
+    let selection = args.columns.selection();
+    let each = readers.iter().map(|r| r.batches(&selection)).collect::<Result<Vec<_>>>()?;
+    Ok(Box::new(each.into_iter().flatten()))
+}
+
+/// Reads one batch ahead in a thread of its own.
+fn ahead(batches: Batches, mut each: impl FnMut(arrow_array::RecordBatch) -> Result<()>) -> Result<()> {
+    std::thread::scope(|scope| {
+        let (send, receive) = sync_channel(1);
+        scope.spawn(move || {
+            for batch in batches {
+                let failed = batch.is_err();
+                if send.send(batch).is_err() || failed {
+                    break;
+                }
+            }
+        });
+        for batch in receive {
+            each(batch?)?;
+        }
+        Ok(())
+    })
+}
+
+/// Compares what was written with the sources, before anything is replaced.
+fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, target: &str) -> Result<()> {
+    let Some(temporary) = staged.temporary() else {
+        return Err(Error::invalid(format!("{target}: --check needs a regular file as the target")));
+    };
+    let mut options = ReadOptions::default();
+    options.format = Some(format);
+    let schema = readers[0].projected_schema(args.columns.paths().as_deref())?;
+    if matches!(format, Format::Csv | Format::Jsonl) {
+        options.schema = Some(schema.clone());
+    }
+    let written = Reader::open(&Input::path(temporary), &options)?;
+    let failed = |what: String| Error::corrupt(format!("{target}: --check failed, nothing was replaced: {what}"));
+    if !matches!(format, Format::Csv | Format::Jsonl) {
+        if let Some(difference) = schema_difference(&schema, &written.schema(), true) {
+            return Err(failed(difference));
+        }
+    }
+    let pairs: Vec<_> = (0..schema.fields().len()).map(|i| (i, i)).collect();
+    let progress = Progress::rows(written.num_rows());
+    let selection = args.columns.selection().with_columns(None);
+    let found = compare_ordered(batches(args, readers)?, written.batches(&selection)?, &pairs, 1, |rows| progress.at(rows))?;
+    if found.rows_a != found.rows_b {
+        return Err(failed(format!("{} rows were read from the sources and {} from the new file", found.rows_a, found.rows_b)));
+    }
+    match found.cells.first() {
+        None => Ok(()),
+        Some(cell) => Err(failed(format!(
+            "row {}, {}: {} in the source, {} in the new file; {} cells differ",
+            cell.row,
+            cell.path,
+            cell.a.as_deref().unwrap_or("null"),
+            cell.b.as_deref().unwrap_or("null"),
+            found.differing
+        ))),
+    }
+}
