@@ -188,10 +188,32 @@ impl Decode for LeafRead<'_> {
         if scale > 1 && out.num_rows % scale != 0 {
             let whole = out.num_rows / scale * scale;
             if whole == 0 {
-                corrupt!("a row of {scale} slots does not fit the batch budget of {} bytes", self.budget);
+                return self.first_row(segments).map(Step::Done);
             }
             out.truncate_rows(whole, &column.scheme);
         }
         Ok(Step::Done(out))
+    }
+}
+
+impl LeafRead<'_> {
+    /// The first row asked for, whatever its size: a batch holds at least one. Its bytes are there.
+    fn first_row(&self, segments: &Segments) -> Result<LeafData> {
+        let column = self.column;
+        let leaf = column.leaf_shape();
+        let keys = leaf.keys.map(crate::encoding::ValueType::Fixed);
+        let slots = column.leaf.rows_scale;
+        let Some((page, Some(start))) = self.reads.first().map(|(page, read)| (*page, read.first_row())) else {
+            corrupt!("no page has the row asked for");
+        };
+        let read = PageRead::new(&column.pages[page], vec![start..start + slots]);
+        let shape = keys.as_ref().unwrap_or(leaf.shape);
+        let mut out = LeafData::new(shape, &column.scheme, 1, usize::MAX);
+        read.decode(&leaf, segments, self.limits, &mut out, &mut PageScratch::default())
+            .map_err(|e| column.place(e, page))?;
+        if out.num_rows as u64 != slots {
+            corrupt!("a row of {slots} slots has {} of them", out.num_rows);
+        }
+        Ok(out)
     }
 }

@@ -113,6 +113,11 @@ impl<'p> PageRead<'p> {
         Self { page, rows }
     }
 
+    /// The first row to read, page-relative.
+    pub(crate) fn first_row(&self) -> Option<u64> {
+        self.rows.first().map(|r| r.start)
+    }
+
     /// Adds to `needs` what must be fetched before [`decode`](Self::decode); nothing when all is there.
     pub(crate) fn want(
         &self,

@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use pennon_file::io::MappingPolicy;
-use pennon_file::{File, FileWriter, FormatVersion, OpenOptions, Result, WriteOptions};
+use pennon_file::{Compression, File, FileWriter, FormatVersion, OpenOptions, Result, WriteOptions};
 
 use super::generate::PACKED;
 use super::rng::Rng;
@@ -239,6 +239,18 @@ pub fn random_options(rng: &mut Rng, version: FormatVersion) -> WriteOptions {
     if rng.chance(1, 2) {
         let (chunk, page) = (*rng.pick(&[64, 200, 1024]), *rng.pick(&[256, 2000, 20_000]));
         force_small(&mut options, chunk, page);
+    }
+    if rng.chance(1, 4) {
+        options.max_chunk_values = Some(*rng.pick(&[2, 4, 64, 1024]));
+    }
+    if rng.chance(1, 4) {
+        options.max_page_rows = Some(*rng.pick(&[1, 3, 100, 1000]));
+    }
+    if rng.chance(1, 4) {
+        options.memory_bytes = *rng.pick(&[1, 1000, 100_000]);
+    }
+    if rng.chance(1, 4) {
+        options.compression = *rng.pick(&[Compression::None, Compression::Lz4, Compression::Zstd(Some(1))]);
     }
     options
 }

@@ -61,12 +61,22 @@ pub struct Generator {
     pub null_leaves: bool,
     /// Every item of a primitive fixed-size list is null.
     pub null_items: bool,
+    /// Batches of the data being made: dictionaries of all of them together must fit their keys.
+    parts: usize,
     names: usize,
 }
 
 impl Generator {
     pub fn new(seed: u64, wanted: Wanted) -> Self {
-        Self { rng: Rng::new(seed), wanted, only: None, null_leaves: false, null_items: false, names: 0 }
+        Self {
+            rng: Rng::new(seed),
+            wanted,
+            only: None,
+            null_leaves: false,
+            null_items: false,
+            parts: 1,
+            names: 0,
+        }
     }
 
     // ---- schemas
@@ -363,6 +373,7 @@ impl Generator {
     pub fn batches(&mut self, schema: &SchemaRef, rows: usize) -> Vec<RecordBatch> {
         let parts = *self.rng.pick(&[1, 1, 2, 3]);
         let mut left = rows;
+        self.parts = parts;
         let mut out = Vec::new();
         for part in 0..parts {
             let n = if part + 1 == parts { left } else { self.rng.below(left + 1) };
@@ -508,11 +519,12 @@ impl Generator {
         null_values: bool,
     ) -> ArrayRef {
         let room = match key {
-            DataType::Int8 => 128,
-            DataType::UInt8 => 256,
+            DataType::Int8 if self.parts == 1 => 128,
+            DataType::UInt8 if self.parts == 1 => 256,
+            DataType::Int8 | DataType::UInt8 => 40,
             _ => 700,
         };
-        let mut num_values = *self.rng.pick(&[1, 2, 3, 10, 100, room]);
+        let mut num_values = (*self.rng.pick(&[1, 2, 3, 10, 100, room])).min(room);
         let all_null = nulls.as_ref().is_some_and(|n| n.null_count() == len);
         if (all_null || len == 0) && self.rng.chance(1, 2) {
             num_values = 0;
@@ -524,7 +536,7 @@ impl Generator {
         let keys: Vec<u64> = (0..len)
             .map(|i| {
                 let valid = nulls.as_ref().is_none_or(|n| n.is_valid(i));
-                if valid { words[i] % num_values.max(1) as u64 } else { words[i] % 120 }
+                if valid { words[i] % num_values.max(1) as u64 } else { words[i] % room.min(120) as u64 }
             })
             .collect();
         macro_rules! dictionary {
