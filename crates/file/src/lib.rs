@@ -28,3 +28,8 @@ pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Scan, Take, Tak
 pub use verify::VerifyReport;
 pub use version::FormatVersion;
 pub use write::{FileEncoder, FileWriter, PathWriter, WriteOptions};
+
+/// The examples of the project's README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
