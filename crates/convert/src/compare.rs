@@ -23,7 +23,9 @@ pub fn schema_differences(a: &Schema, b: &Schema) -> Vec<String> {
     let names = |s: &Schema| s.fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>();
     let (in_a, in_b) = (names(a), names(b));
     if in_a != in_b {
-        let only = |x: &[String], y: &[String]| x.iter().filter(|n| !y.contains(n)).map(|n| quote_name(n)).collect::<Vec<_>>();
+        let only = |x: &[String], y: &[String]| {
+            x.iter().filter(|n| !y.contains(n)).map(|n| quote_name(n)).collect::<Vec<_>>()
+        };
         let (only_a, only_b) = (only(&in_a, &in_b), only(&in_b, &in_a));
         if !only_a.is_empty() {
             out.push(format!("only A has {}", only_a.join(", ")));
@@ -248,7 +250,12 @@ fn compare_batches(
 }
 
 /// Lists where one value differs from another, going into structs that both have.
-fn descend(a: &ArrayRef, b: &ArrayRef, path: &str, out: &mut Vec<(String, Option<String>, Option<String>)>) -> Result<()> {
+fn descend(
+    a: &ArrayRef,
+    b: &ArrayRef,
+    path: &str,
+    out: &mut Vec<(String, Option<String>, Option<String>)>,
+) -> Result<()> {
     if let (DataType::Struct(fa), DataType::Struct(fb)) = (a.data_type(), b.data_type()) {
         let same_names = fa.len() == fb.len() && fa.iter().zip(fb).all(|(x, y)| x.name() == y.name());
         if same_names && !a.is_null(0) && !b.is_null(0) {
@@ -272,7 +279,8 @@ fn show(array: &ArrayRef) -> Result<Option<String>> {
     // Types that text cannot show are shown as they are stored.
     let text = crate::text::to_text(array).unwrap_or_else(|_| Arc::clone(array));
     let options = FormatOptions::new().with_display_error(true).with_null("null");
-    let formatter = ArrayFormatter::try_new(text.as_ref(), &options).map_err(|e| Error::unsupported(e.to_string()))?;
+    let formatter =
+        ArrayFormatter::try_new(text.as_ref(), &options).map_err(|e| Error::unsupported(e.to_string()))?;
     Ok(Some(formatter.value(0).to_string()))
 }
 
@@ -305,12 +313,20 @@ mod tests {
 
     #[test]
     fn ordered_comparison_names_row_path_and_both_values() {
-        let a: Batches = Box::new([Ok(batch(&[1, 2], &[Some("a"), None])), Ok(batch(&[3], &[Some("c")]))].into_iter());
-        let b: Batches = Box::new([Ok(batch(&[1], &[Some("a")])), Ok(batch(&[5, 3, 4], &[Some("b"), Some("c"), None]))].into_iter());
+        let a: Batches =
+            Box::new([Ok(batch(&[1, 2], &[Some("a"), None])), Ok(batch(&[3], &[Some("c")]))].into_iter());
+        let b: Batches = Box::new(
+            [Ok(batch(&[1], &[Some("a")])), Ok(batch(&[5, 3, 4], &[Some("b"), Some("c"), None]))].into_iter(),
+        );
         let d = compare_ordered(a, b, &[(0, 0), (1, 1)], 20, |_| ()).unwrap();
         assert_eq!((d.rows_a, d.rows_b, d.differing), (3, 4, 2));
         assert_eq!(d.by_column, [1, 1]);
-        let cell = |path: &str, a: Option<&str>, b: &str| Cell { row: 1, path: path.into(), a: a.map(Into::into), b: Some(b.into()) };
+        let cell = |path: &str, a: Option<&str>, b: &str| Cell {
+            row: 1,
+            path: path.into(),
+            a: a.map(Into::into),
+            b: Some(b.into()),
+        };
         assert_eq!(d.cells, [cell("x", Some("2"), "5"), cell("s", None, "b")]);
     }
 }

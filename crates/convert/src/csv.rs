@@ -37,11 +37,15 @@ impl Source {
         let bytes = FromStart::new(bytes);
         let format = Format::default().with_header(true);
         let (guessed, _) = bytes.peek(|start: &mut dyn Read| {
-            guard(READING, || format.infer_schema(start, Some(GUESS_ROWS)).map_err(|e| arrow_error(READING, e)))
+            guard(READING, || {
+                format.infer_schema(start, Some(GUESS_ROWS)).map_err(|e| arrow_error(READING, e))
+            })
         })?;
         let guessed = guessed.0;
         if guessed.fields().is_empty() {
-            return Err(Error::invalid(format!("{name}: expected a header line with column names, found none")));
+            return Err(Error::invalid(format!(
+                "{name}: expected a header line with column names, found none"
+            )));
         }
         let schema = override_types(name, &guessed, given)?;
         for field in schema.fields() {
@@ -62,7 +66,10 @@ impl Source {
 
     pub(crate) fn batches(&self, selection: &Selection) -> Result<Batches> {
         let text = csv_schema(&self.schema);
-        let decoder = ReaderBuilder::new(text).with_header(true).with_batch_size(selection.batch_rows.max(1)).build_decoder();
+        let decoder = ReaderBuilder::new(text)
+            .with_header(true)
+            .with_batch_size(selection.batch_rows.max(1))
+            .build_decoder();
         Ok(Box::new(Records {
             lines: BufReader::with_capacity(1 << 16, self.bytes.open(true)?),
             decoder,
@@ -80,14 +87,19 @@ impl Source {
 /// The guessed schema with the types of `given` for the columns that it names. A column in which nothing was seen
 /// becomes text, so that a later value is kept.
 pub(crate) fn override_types(name: &str, guessed: &Schema, given: Option<&Schema>) -> Result<SchemaRef> {
-    let mut fields: Vec<Arc<Field>> = guessed.fields().iter().map(|f| Arc::new(Field::new(f.name(), seen(f.data_type()), true))).collect();
+    let mut fields: Vec<Arc<Field>> =
+        guessed.fields().iter().map(|f| Arc::new(Field::new(f.name(), seen(f.data_type()), true))).collect();
     let mut metadata = arrow_schema::Metadata::default();
     if let Some(given) = given {
         metadata = given.metadata().clone();
         for field in given.fields() {
             let place = fields.iter_mut().find(|f| f.name() == field.name());
-            *place.ok_or_else(|| Error::invalid(format!("{name}: --schema names column {:?}, which is not there", field.name())))? =
-                field.clone();
+            *place.ok_or_else(|| {
+                Error::invalid(format!(
+                    "{name}: --schema names column {:?}, which is not there",
+                    field.name()
+                ))
+            })? = field.clone();
         }
     }
     Ok(Arc::new(Schema::new(fields).with_metadata(metadata)))
@@ -156,7 +168,10 @@ impl Records {
                     return Ok(Some(batch));
                 }
                 if taken == 0 {
-                    return Err(Error::corrupt(format!("{READING}: no record ends within {} bytes", self.line.len() - self.at)));
+                    return Err(Error::corrupt(format!(
+                        "{READING}: no record ends within {} bytes",
+                        self.line.len() - self.at
+                    )));
                 }
             }
         }
@@ -173,7 +188,12 @@ impl Records {
         let decoder = &mut self.decoder;
         let batch = guard(READING, || decoder.flush().map_err(|e| arrow_error(READING, e)));
         let schema = self.schema.clone();
-        let hinted = |e: Error| Error::invalid(format!("{}; {HINT}", misfit(e.message(), &schema).unwrap_or_else(|| e.message().to_owned())));
+        let hinted = |e: Error| {
+            Error::invalid(format!(
+                "{}; {HINT}",
+                misfit(e.message(), &schema).unwrap_or_else(|| e.message().to_owned())
+            ))
+        };
         match batch.map_err(hinted)? {
             Some(batch) => batch_from_text(&batch, &self.schema).map(Some).map_err(hinted),
             None => Ok(None),
@@ -193,7 +213,10 @@ fn misfit(message: &str, schema: &Schema) -> Option<String> {
     let name = crate::projection::quote_name(field.name());
     // The header is line 0 for the decoder.
     let row = line.checked_sub(1)?;
-    Some(format!("row {row}, column {name}: expected {}, found {value:?}", crate::types::type_name(field.data_type())))
+    Some(format!(
+        "row {row}, column {name}: expected {}, found {value:?}",
+        crate::types::type_name(field.data_type())
+    ))
 }
 
 impl Iterator for Records {
@@ -220,7 +243,8 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn create(output: Output, schema: &SchemaRef) -> Result<Self> {
         let schema = text_schema(schema);
-        let mut inner = WriterBuilder::new().with_header(true).build(BufWriter::with_capacity(1 << 16, output));
+        let mut inner =
+            WriterBuilder::new().with_header(true).build(BufWriter::with_capacity(1 << 16, output));
         // The header goes out even if no row follows.
         inner.write(&RecordBatch::new_empty(schema.clone())).map_err(writing)?;
         Ok(Self { inner, schema })

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowDictionaryKeyType;
-use arrow_array::{Array, ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt64Array, downcast_integer};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, PrimitiveArray, RecordBatch, RecordBatchOptions, UInt64Array,
+    downcast_integer,
+};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::{DataType, Schema};
 use pennon_file::{Error, Result};
@@ -49,7 +52,8 @@ impl Unifier {
     pub(crate) fn unify(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let schema = batch.schema();
         let columns = self.columns.iter_mut().zip(batch.columns()).zip(schema.fields());
-        let columns = columns.map(|((node, column), field)| unify(node, column).map_err(|e| e.in_column(field.name())));
+        let columns =
+            columns.map(|((node, column), field)| unify(node, column).map_err(|e| e.in_column(field.name())));
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(schema.clone(), columns.collect::<Result<_>>()?, &options)
             .map_err(|e| Error::invalid(e.to_string()))
@@ -72,7 +76,9 @@ fn node(data_type: &DataType) -> Node {
 fn unify(node: &mut Node, array: &ArrayRef) -> Result<ArrayRef> {
     match node {
         Node::Plain => Ok(array.clone()),
-        Node::Nested(nodes) => rebuild(array, array.data_type(), &mut |i, child, _| unify(&mut nodes[i], child)),
+        Node::Nested(nodes) => {
+            rebuild(array, array.data_type(), &mut |i, child, _| unify(&mut nodes[i], child))
+        }
         Node::Dictionary(collected) => collected.unify(array),
     }
 }
@@ -142,7 +148,12 @@ impl Collected {
     }
 }
 
-fn rewrite<K: ArrowDictionaryKeyType>(array: &ArrayRef, keys: &[usize], moved: &[usize], values: &ArrayRef) -> Result<ArrayRef> {
+fn rewrite<K: ArrowDictionaryKeyType>(
+    array: &ArrayRef,
+    keys: &[usize],
+    moved: &[usize],
+    values: &ArrayRef,
+) -> Result<ArrayRef> {
     let mut new = Vec::with_capacity(keys.len());
     for (row, key) in keys.iter().enumerate() {
         let place = if array.is_null(row) { 0 } else { moved.get(*key).copied().unwrap_or(0) };
@@ -179,7 +190,8 @@ mod tests {
     #[test]
     fn dictionaries_grow_and_values_stay() {
         let a: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::from_iter([Some("x"), None, Some("y")]));
-        let b: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::from_iter([Some("y"), Some("z"), None, Some("x")]));
+        let b: ArrayRef =
+            Arc::new(DictionaryArray::<Int32Type>::from_iter([Some("y"), Some("z"), None, Some("x")]));
         let mut unifier = Unifier::new(&batch(a.clone()).schema()).unwrap();
         let first = unifier.unify(&batch(a.clone())).unwrap();
         let second = unifier.unify(&batch(b.clone())).unwrap();
@@ -204,7 +216,8 @@ mod tests {
     #[test]
     fn a_dictionary_inside_a_list_is_found() {
         let make = |names: [&str; 2]| -> ArrayRef {
-            let items: ArrayRef = Arc::new(names.into_iter().map(Some).collect::<DictionaryArray<Int8Type>>());
+            let items: ArrayRef =
+                Arc::new(names.into_iter().map(Some).collect::<DictionaryArray<Int8Type>>());
             let field = Arc::new(Field::new("item", items.data_type().clone(), true));
             Arc::new(ListArray::new(field, arrow_buffer::OffsetBuffer::from_lengths([2]), items, None))
         };

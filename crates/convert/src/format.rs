@@ -154,7 +154,9 @@ impl Format {
                 }
             },
             Content::Empty => {
-                return Err(Error::invalid(format!("{name}: the file is empty (0 bytes), so it has no format")));
+                return Err(Error::invalid(format!(
+                    "{name}: the file is empty (0 bytes), so it has no format"
+                )));
             }
             Content::Unknown => format!("bytes beginning {}", quoted(head)),
         };
@@ -211,7 +213,10 @@ fn look(head: &[u8], tail: Option<&[u8]>) -> Content {
     if head.starts_with(b"ARROW1") {
         return Content::Known(Format::Arrow);
     }
-    if head.len() >= 8 && head[..4] == [0xFF; 4] && u32::from_le_bytes([head[4], head[5], head[6], head[7]]) < 1 << 28 {
+    if head.len() >= 8
+        && head[..4] == [0xFF; 4]
+        && u32::from_le_bytes([head[4], head[5], head[6], head[7]]) < 1 << 28
+    {
         return Content::Known(Format::ArrowStream);
     }
     if head.starts_with(b"ORC") {
@@ -307,7 +312,10 @@ mod tests {
             message("t.parquet", b"\x00\x01\x02\x03"),
             "t.parquet: not a Parquet file: expected \"PAR1\" at both ends, found bytes beginning 00 01 02 03"
         );
-        assert_eq!(message("t.orc", b"ORC\x01\x02"), "unsupported: t.orc: this is an ORC file; ORC is not read yet");
+        assert_eq!(
+            message("t.orc", b"ORC\x01\x02"),
+            "unsupported: t.orc: this is an ORC file; ORC is not read yet"
+        );
         assert!(message("t.csv", b"").contains("empty (0 bytes)"));
         assert!(message("t.jsonl", b"[{}]").contains("JSON lines, one object a line"));
         assert!(message("notes.txt", b"hello\n").contains("say --from csv"));

@@ -46,10 +46,14 @@ pub(crate) fn schema(from: impl Read, rows: usize) -> Result<Schema> {
         if !matches!(value, Shape::Object(_)) {
             return Err(Error::invalid(format!("row {row}: expected an object, found {}", value.name())));
         }
-        all = all.merge(value, "").map_err(|what| Error::invalid(format!("row {row}: {what}; --schema F.json sets types")))?;
+        all = all
+            .merge(value, "")
+            .map_err(|what| Error::invalid(format!("row {row}: {what}; --schema F.json sets types")))?;
     }
     match all {
-        Shape::Object(members) => Ok(Schema::new(members.into_iter().map(|(n, s)| s.field(&n)).collect::<Vec<_>>())),
+        Shape::Object(members) => {
+            Ok(Schema::new(members.into_iter().map(|(n, s)| s.field(&n)).collect::<Vec<_>>()))
+        }
         _ => Ok(Schema::empty()),
     }
 }
@@ -74,7 +78,11 @@ impl Shape {
             (S::Object(mut a), S::Object(b)) => {
                 // Members usually come in the same order.
                 for (at, (name, shape)) in b.into_iter().enumerate() {
-                    let place = if a.get(at).is_some_and(|(n, _)| *n == name) { Some(at) } else { a.iter().position(|(n, _)| *n == name) };
+                    let place = if a.get(at).is_some_and(|(n, _)| *n == name) {
+                        Some(at)
+                    } else {
+                        a.iter().position(|(n, _)| *n == name)
+                    };
                     match place {
                         Some(at) => {
                             let before = std::mem::replace(&mut a[at].1, S::Nothing);
@@ -91,7 +99,9 @@ impl Shape {
             }
             (a, b) if a == b => a,
             (S::Int | S::UInt, S::Int | S::UInt) => S::Float,
-            (S::Int | S::UInt | S::Float | S::NotANumber, S::Int | S::UInt | S::Float | S::NotANumber) => S::Float,
+            (S::Int | S::UInt | S::Float | S::NotANumber, S::Int | S::UInt | S::Float | S::NotANumber) => {
+                S::Float
+            }
             _ => S::Text,
         })
     }
@@ -104,7 +114,9 @@ impl Shape {
             Self::UInt => DataType::UInt64,
             Self::Float => DataType::Float64,
             Self::List(items) => DataType::List(items.field("item")),
-            Self::Object(members) => DataType::Struct(members.into_iter().map(|(n, s)| s.field(&n)).collect()),
+            Self::Object(members) => {
+                DataType::Struct(members.into_iter().map(|(n, s)| s.field(&n)).collect())
+            }
         };
         Arc::new(Field::new(name, data_type, true))
     }
@@ -172,7 +184,11 @@ mod tests {
 
     fn guess(text: &str) -> String {
         let each = schema(text.as_bytes(), 1000).map(|s| {
-            s.fields().iter().map(|f| format!("{}: {}", f.name(), crate::types::type_name(f.data_type()))).collect::<Vec<_>>().join(", ")
+            s.fields()
+                .iter()
+                .map(|f| format!("{}: {}", f.name(), crate::types::type_name(f.data_type())))
+                .collect::<Vec<_>>()
+                .join(", ")
         });
         each.unwrap_or_else(|e| e.to_string())
     }
@@ -184,12 +200,18 @@ mod tests {
         assert_eq!(guess(r#"{"x":"NaN"} {"x":"n"}"#), "x: utf8");
         assert_eq!(guess(r#"{"x":18446744073709551615}"#), "x: uint64");
         assert_eq!(guess(r#"{"x":1} {"x":"1"}"#), "x: utf8");
-        assert_eq!(guess(r#"{"l":[]} {"l":[{"b":1},{"a":"x","b":null}]}"#), "l: list<struct<b: int64, a: utf8>>");
+        assert_eq!(
+            guess(r#"{"l":[]} {"l":[{"b":1},{"a":"x","b":null}]}"#),
+            "l: list<struct<b: int64, a: utf8>>"
+        );
     }
 
     #[test]
     fn what_cannot_be_one_column_is_named() {
-        assert_eq!(guess("{\"a\":{\"b\":1}}\n{\"a\":{\"b\":[1]}}"), "row 1: a.b is a list here and a number before; --schema F.json sets types");
+        assert_eq!(
+            guess("{\"a\":{\"b\":1}}\n{\"a\":{\"b\":[1]}}"),
+            "row 1: a.b is a list here and a number before; --schema F.json sets types"
+        );
         assert_eq!(guess("{\"a\":1}\n7"), "row 1: expected an object, found a number");
         assert!(guess("{\"a\":").starts_with("row 0: not JSON: EOF"));
     }

@@ -55,10 +55,18 @@ pub(crate) fn hash_values(array: &ArrayRef) -> Result<Vec<u128>> {
         T::Binary => array.as_binary::<i32>().iter().map(|v| bytes(v.unwrap_or(b""))).collect(),
         T::LargeBinary => array.as_binary::<i64>().iter().map(|v| bytes(v.unwrap_or(b""))).collect(),
         T::BinaryView => array.as_binary_view().iter().map(|v| bytes(v.unwrap_or(b""))).collect(),
-        T::FixedSizeBinary(_) => array.as_fixed_size_binary().iter().map(|v| bytes(v.unwrap_or(b""))).collect(),
-        T::Float16 => floats(array.as_primitive::<arrow_array::types::Float16Type>().values(), |v| (v.is_nan(), u64::from(v.to_bits()))),
-        T::Float32 => floats(array.as_primitive::<arrow_array::types::Float32Type>().values(), |v| (v.is_nan(), u64::from(v.to_bits()))),
-        T::Float64 => floats(array.as_primitive::<arrow_array::types::Float64Type>().values(), |v| (v.is_nan(), v.to_bits())),
+        T::FixedSizeBinary(_) => {
+            array.as_fixed_size_binary().iter().map(|v| bytes(v.unwrap_or(b""))).collect()
+        }
+        T::Float16 => floats(array.as_primitive::<arrow_array::types::Float16Type>().values(), |v| {
+            (v.is_nan(), u64::from(v.to_bits()))
+        }),
+        T::Float32 => floats(array.as_primitive::<arrow_array::types::Float32Type>().values(), |v| {
+            (v.is_nan(), u64::from(v.to_bits()))
+        }),
+        T::Float64 => floats(array.as_primitive::<arrow_array::types::Float64Type>().values(), |v| {
+            (v.is_nan(), v.to_bits())
+        }),
         T::List(_) => {
             let array = array.as_list::<i32>();
             lists(array.value_offsets(), array.values())?
@@ -84,7 +92,9 @@ pub(crate) fn hash_values(array: &ArrayRef) -> Result<Vec<u128>> {
             let array = array.as_fixed_size_list();
             let n = *n as usize;
             let items = hash_values(&array.values().slice(0, n * array.len()))?;
-            (0..array.len()).map(|i| items[i * n..(i + 1) * n].iter().fold(mix(3, n as u128), |s, v| mix(s, *v))).collect()
+            (0..array.len())
+                .map(|i| items[i * n..(i + 1) * n].iter().fold(mix(3, n as u128), |s, v| mix(s, *v)))
+                .collect()
         }
         T::Struct(_) => {
             let array = array.as_struct();
@@ -104,7 +114,9 @@ pub(crate) fn hash_values(array: &ArrayRef) -> Result<Vec<u128>> {
         T::RunEndEncoded(_, values) => {
             let options = arrow_cast::CastOptions { safe: false, ..Default::default() };
             let plain = arrow_cast::cast_with_options(array, values.data_type(), &options);
-            return hash_values(&plain.map_err(|e| Error::unsupported(format!("run-end encoded values: {e}")))?);
+            return hash_values(
+                &plain.map_err(|e| Error::unsupported(format!("run-end encoded values: {e}")))?,
+            );
         }
         T::Union(fields, mode) => {
             let array = array.as_union();
@@ -116,7 +128,10 @@ pub(crate) fn hash_values(array: &ArrayRef) -> Result<Vec<u128>> {
                 .map(|i| {
                     let id = array.type_id(i);
                     let at = if *mode == UnionMode::Dense { array.value_offset(i) } else { i };
-                    mix(id as u8 as u128 + 16, children.get(&id).and_then(|c| c.get(at)).copied().unwrap_or(NULL))
+                    mix(
+                        id as u8 as u128 + 16,
+                        children.get(&id).and_then(|c| c.get(at)).copied().unwrap_or(NULL),
+                    )
                 })
                 .collect()
         }
@@ -183,7 +198,8 @@ fn views<O: OffsetSizeTrait>(offsets: &[O], sizes: &[O], values: &ArrayRef) -> R
     let items = hash_values(values)?;
     let each = offsets.iter().zip(sizes).map(|(offset, size)| {
         // A null slot may point anywhere.
-        let items = items.get(offset.as_usize()..offset.as_usize().saturating_add(size.as_usize())).unwrap_or(&[]);
+        let items =
+            items.get(offset.as_usize()..offset.as_usize().saturating_add(size.as_usize())).unwrap_or(&[]);
         items.iter().fold(mix(3, items.len() as u128), |s, v| mix(s, *v))
     });
     Ok(each.collect())
@@ -192,8 +208,11 @@ fn views<O: OffsetSizeTrait>(offsets: &[O], sizes: &[O], values: &ArrayRef) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::types::{Int32Type, Int8Type};
-    use arrow_array::{DictionaryArray, Float64Array, Int64Array, LargeStringArray, ListArray, StringArray, StringViewArray, StructArray};
+    use arrow_array::types::{Int8Type, Int32Type};
+    use arrow_array::{
+        DictionaryArray, Float64Array, Int64Array, LargeStringArray, ListArray, StringArray, StringViewArray,
+        StructArray,
+    };
     use arrow_schema::{Field, Fields};
     use std::sync::Arc;
 
@@ -216,15 +235,27 @@ mod tests {
     fn what_lies_under_a_null_does_not_count() {
         let make = |hidden| {
             let child: ArrayRef = Arc::new(Int64Array::from(vec![1, hidden]));
-            StructArray::new(Fields::from(vec![Field::new("x", DataType::Int64, true)]), vec![child], Some(vec![true, false].into()))
+            StructArray::new(
+                Fields::from(vec![Field::new("x", DataType::Int64, true)]),
+                vec![child],
+                Some(vec![true, false].into()),
+            )
         };
         assert_eq!(hash(make(2)), hash(make(3)));
     }
 
     #[test]
     fn lists_that_join_to_the_same_items_differ() {
-        let a = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), Some(2)]), Some(vec![]), None]);
-        let b = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1)]), Some(vec![Some(2)]), None]);
+        let a = ListArray::from_iter_primitive::<Int32Type, _, _>([
+            Some(vec![Some(1), Some(2)]),
+            Some(vec![]),
+            None,
+        ]);
+        let b = ListArray::from_iter_primitive::<Int32Type, _, _>([
+            Some(vec![Some(1)]),
+            Some(vec![Some(2)]),
+            None,
+        ]);
         let (a, b) = (hash(a), hash(b));
         assert!(a[0] != b[0] && a[1] != b[1] && a[1] != a[2] && a[2] == b[2]);
     }

@@ -23,7 +23,10 @@ pub struct Input {
 enum Kind {
     Path(PathBuf),
     /// Standard input or a pipe: what was read ahead, and the rest. Gone once it was taken.
-    Stream { name: String, stream: Mutex<Option<Stream>> },
+    Stream {
+        name: String,
+        stream: Mutex<Option<Stream>>,
+    },
 }
 
 struct Stream {
@@ -99,7 +102,9 @@ impl Input {
         let fail = |e| Error::io(format!("cannot read {name}"), e);
         let mut file = File::open(path).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => Error::invalid(format!("{name}: no such file")),
-            io::ErrorKind::PermissionDenied => Error::invalid(format!("{name}: permission denied; the file must be readable")),
+            io::ErrorKind::PermissionDenied => {
+                Error::invalid(format!("{name}: permission denied; the file must be readable"))
+            }
             _ => fail(e),
         })?;
         let meta = file.metadata().map_err(fail)?;
@@ -142,7 +147,8 @@ impl Input {
                 let Bytes::File { mut file, path, len } = spooled else { return Err(e) };
                 let mut tail = Vec::new();
                 let end = file.seek(SeekFrom::Start(len.saturating_sub(8)));
-                end.and_then(|_| read_up_to(&mut file, 8, &mut tail)).map_err(|e| Error::io("cannot read spooled data", e))?;
+                end.and_then(|_| read_up_to(&mut file, 8, &mut tail))
+                    .map_err(|e| Error::io("cannot read spooled data", e))?;
                 let format = Format::detect(name, None, &ahead, Some(&tail))?;
                 Ok((format, Bytes::File { file, path, len }))
             }
@@ -153,7 +159,11 @@ impl Input {
 /// An opened input.
 pub(crate) enum Bytes {
     /// A regular file, and its path unless it is spooled input without a name.
-    File { file: File, path: Option<PathBuf>, len: u64 },
+    File {
+        file: File,
+        path: Option<PathBuf>,
+        len: u64,
+    },
     Stream(Box<dyn Read + Send>),
 }
 
@@ -222,7 +232,8 @@ impl Seek for Cursor64 {
             SeekFrom::End(by) => self.len.checked_add_signed(by),
             SeekFrom::Current(by) => self.at.checked_add_signed(by),
         };
-        self.at = target.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "seek before the start"))?;
+        self.at =
+            target.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "seek before the start"))?;
         Ok(self.at)
     }
 }
@@ -253,7 +264,9 @@ impl FromStart {
             Self::File(cursor) => Box::new(cursor.clone()),
             Self::Stream(stream) => {
                 let taken = stream.lock().unwrap_or_else(|e| e.into_inner()).take();
-                taken.ok_or_else(|| Error::invalid("a stream can be read only once; save it to a file first"))?
+                taken.ok_or_else(|| {
+                    Error::invalid("a stream can be read only once; save it to a file first")
+                })?
             }
         };
         if text {
@@ -273,7 +286,8 @@ impl FromStart {
         let found = look(&mut tee)?;
         let len = tee.seen.len();
         if let Self::Stream(stream) = self {
-            *stream.lock().unwrap_or_else(|e| e.into_inner()) = Some(Box::new(Cursor::new(tee.seen).chain(tee.inner)));
+            *stream.lock().unwrap_or_else(|e| e.into_inner()) =
+                Some(Box::new(Cursor::new(tee.seen).chain(tee.inner)));
         }
         Ok((found, len))
     }

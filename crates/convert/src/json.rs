@@ -38,7 +38,8 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn open(name: &str, bytes: Bytes, given: Option<&Schema>) -> Result<Self> {
         let bytes = FromStart::new(bytes);
-        let (guessed, _) = bytes.peek(|start: &mut dyn Read| guess::schema(BufReader::new(start), GUESS_ROWS))?;
+        let (guessed, _) =
+            bytes.peek(|start: &mut dyn Read| guess::schema(BufReader::new(start), GUESS_ROWS))?;
         // What was given comes first; it may well be absent from the first rows, or from all.
         let mut fields: Vec<FieldRef> = given.map(|g| g.fields().to_vec()).unwrap_or_default();
         for field in guessed.fields() {
@@ -48,7 +49,9 @@ impl Source {
         }
         let guessed = Schema::new(fields);
         if guessed.fields().is_empty() {
-            return Err(Error::invalid(format!("{name}: expected objects with at least one member, found none; --schema F.json gives columns")));
+            return Err(Error::invalid(format!(
+                "{name}: expected objects with at least one member, found none; --schema F.json gives columns"
+            )));
         }
         Ok(Self { bytes, schema: override_types(name, &guessed, given)? })
     }
@@ -117,7 +120,8 @@ impl Lines {
             }
             let rest = &self.line[self.at..];
             let decoder = &mut self.decoder;
-            let taken = guard(READING, || decoder.decode(rest).map_err(|e| arrow_error(READING, e))).map_err(|e| self.placed(e))?;
+            let taken = guard(READING, || decoder.decode(rest).map_err(|e| arrow_error(READING, e)))
+                .map_err(|e| self.placed(e))?;
             if taken == 0 && self.decoder.is_empty() {
                 return Err(self.placed(Error::corrupt(format!("{READING}: no value was found"))));
             }
@@ -174,7 +178,11 @@ impl Writer {
         let fields = text.fields().iter().map(|f| {
             let count = seen.entry(f.name()).or_default();
             *count += 1;
-            if *count == 1 { f.clone() } else { Arc::new(f.as_ref().clone().with_name(format!("{}#{count}", f.name()))) }
+            if *count == 1 {
+                f.clone()
+            } else {
+                Arc::new(f.as_ref().clone().with_name(format!("{}#{count}", f.name())))
+            }
         });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let inner = WriterBuilder::new()

@@ -40,14 +40,20 @@ impl Source {
         if let Some(columns) = &selection.columns {
             scan = scan.columns(columns);
         }
-        let rows = selection.rows.start.min(self.file.num_rows())..selection.rows.end.min(self.file.num_rows());
+        let rows =
+            selection.rows.start.min(self.file.num_rows())..selection.rows.end.min(self.file.num_rows());
         if rows != (0..self.file.num_rows()) {
             scan = scan.rows(rows);
         }
         Ok(in_order(Box::new(scan.batches()?), projection))
     }
 
-    pub(crate) fn take(&self, rows: &[u64], selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
+    pub(crate) fn take(
+        &self,
+        rows: &[u64],
+        selection: &Selection,
+        projection: Option<&Projection>,
+    ) -> Result<Batches> {
         let mut take = self.file.take(rows).batch_bytes(selection.batch_bytes);
         if let Some(columns) = &selection.columns {
             take = take.columns(columns);

@@ -87,7 +87,9 @@ impl Output {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => {
-                return Err(Error::invalid(format!("{name} is a directory; expected a file name to write to")));
+                return Err(Error::invalid(format!(
+                    "{name} is a directory; expected a file name to write to"
+                )));
             }
             Ok(meta) if !meta.is_file() => {
                 let file = File::options().write(true).open(&path).map_err(fail)?;
@@ -104,12 +106,16 @@ impl Output {
         };
         let parent = parent_of(&path);
         if !parent.is_dir() {
-            return Err(Error::invalid(format!("{name}: there is no directory {}; make it first", parent.display())));
+            return Err(Error::invalid(format!(
+                "{name}: there is no directory {}; make it first",
+                parent.display()
+            )));
         }
         // Names are bytes with a limit (255 on common systems); the tail of a long name is left out.
         let short: String = file_name.to_string_lossy().chars().take(60).collect();
         for _ in 0..16 {
-            let temporary = parent.join(format!(".{short}.pennon-{}-{:016x}.tmp", std::process::id(), random()));
+            let temporary =
+                parent.join(format!(".{short}.pennon-{}-{:016x}.tmp", std::process::id(), random()));
             match File::options().read(true).write(true).create_new(true).open(&temporary) {
                 Ok(file) => {
                     if let Ok(meta) = fs::metadata(&path) {
@@ -177,7 +183,9 @@ impl Staged {
     pub fn commit(mut self) -> Result<u64> {
         let bytes = self.bytes();
         let name = self.0.name.clone();
-        let Target::Staged { temporary, path, replace, done, .. } = &mut self.0.target else { return Ok(bytes) };
+        let Target::Staged { temporary, path, replace, done, .. } = &mut self.0.target else {
+            return Ok(bytes);
+        };
         let fail = |e| Error::io(format!("cannot write {name}"), e);
         if *replace {
             fs::rename(&*temporary, &*path).map_err(fail)?;
@@ -267,7 +275,8 @@ mod tests {
     use super::*;
 
     fn names(dir: &Path) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> =
+            fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -282,7 +291,10 @@ mod tests {
         let staged = out.stage().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
         let temporary = staged.temporary().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
-        assert!(temporary.starts_with(&format!(".a.lance.pennon-{}-", std::process::id())) && temporary.ends_with(".tmp"));
+        assert!(
+            temporary.starts_with(&format!(".a.lance.pennon-{}-", std::process::id()))
+                && temporary.ends_with(".tmp")
+        );
         assert_eq!(staged.commit().unwrap(), 3);
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(dir.path()), ["a.lance"]);
@@ -303,7 +315,13 @@ mod tests {
         let path = dir.path().join("a.csv");
         let staged = Output::path(&path, false).unwrap().stage().unwrap();
         fs::write(&path, "theirs").unwrap();
-        assert!(staged.commit().unwrap_err().to_string().ends_with("a.csv exists; it is kept because of --no-clobber"));
+        assert!(
+            staged
+                .commit()
+                .unwrap_err()
+                .to_string()
+                .ends_with("a.csv exists; it is kept because of --no-clobber")
+        );
         assert_eq!(fs::read(&path).unwrap(), b"theirs");
         assert_eq!(names(dir.path()), ["a.csv"]);
         assert!(Output::path(&path, false).is_err());

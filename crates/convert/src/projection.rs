@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray, OffsetSizeTrait, RecordBatch,
-    RecordBatchOptions, StructArray,
+    Array, ArrayRef, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray, OffsetSizeTrait,
+    RecordBatch, RecordBatchOptions, StructArray,
 };
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use pennon_file::{Error, Result};
@@ -89,7 +89,10 @@ impl Projection {
         let mut columns = Vec::with_capacity(self.columns.len());
         for ((index, keep), field) in self.columns.iter().zip(self.schema.fields()) {
             let Some(column) = batch.columns().get(position(*index)) else {
-                return Err(Error::corrupt(format!("a batch has {} columns, expected one numbered {index}", batch.num_columns())));
+                return Err(Error::corrupt(format!(
+                    "a batch has {} columns, expected one numbered {index}",
+                    batch.num_columns()
+                )));
             };
             columns.push(project_array(column, field, keep)?);
         }
@@ -152,7 +155,9 @@ fn steps(data_type: &DataType) -> Vec<(String, FieldRef)> {
         | DataType::LargeListView(f)
         | DataType::FixedSizeList(f, _) => vec![("item".into(), f.clone())],
         DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(kv) if kv.len() == 2 => vec![("key".into(), kv[0].clone()), ("value".into(), kv[1].clone())],
+            DataType::Struct(kv) if kv.len() == 2 => {
+                vec![("key".into(), kv[0].clone()), ("value".into(), kv[1].clone())]
+            }
             _ => Vec::new(),
         },
         _ => Vec::new(),
@@ -199,7 +204,11 @@ fn parse(path: &str) -> Result<Vec<Part>> {
         let mut nth = 1;
         if let Some(digits) = rest.strip_prefix('#') {
             let end = digits.find('.').unwrap_or(digits.len());
-            nth = digits[..end].parse().ok().filter(|n| *n >= 1).ok_or_else(|| bad("expected a number after #"))?;
+            nth = digits[..end]
+                .parse()
+                .ok()
+                .filter(|n| *n >= 1)
+                .ok_or_else(|| bad("expected a number after #"))?;
             rest = &digits[end..];
         }
         parts.push(Part { name, nth });
@@ -220,7 +229,8 @@ fn find(name: &str, schema: &Schema, path: &str) -> Result<Vec<usize>> {
     }
     let missing = || Error::invalid(missing_column(name, schema, path));
     let parts = parse(path).map_err(|e| if path.contains('`') { e } else { missing() })?;
-    let mut fields: Vec<(String, FieldRef)> = schema.fields().iter().map(|f| (f.name().clone(), f.clone())).collect();
+    let mut fields: Vec<(String, FieldRef)> =
+        schema.fields().iter().map(|f| (f.name().clone(), f.clone())).collect();
     let mut indices = Vec::with_capacity(parts.len());
     for part in &parts {
         let found = fields.iter().enumerate().filter(|(_, (n, _))| *n == part.name).nth(part.nth - 1);
@@ -238,7 +248,9 @@ fn missing_column(name: &str, schema: &Schema, path: &str) -> String {
     let mut near: Vec<(usize, String)> = all_paths(schema)
         .into_iter()
         .map(|(p, _)| (distance(&wanted, &p.to_lowercase()), p))
-        .filter(|(d, p)| *d <= 2.max(p.chars().count() / 3) || (wanted.len() >= 3 && p.to_lowercase().contains(&wanted)))
+        .filter(|(d, p)| {
+            *d <= 2.max(p.chars().count() / 3) || (wanted.len() >= 3 && p.to_lowercase().contains(&wanted))
+        })
         .collect();
     near.sort();
     let near: Vec<_> = near.into_iter().take(3).map(|(_, p)| p).collect();
@@ -247,7 +259,10 @@ fn missing_column(name: &str, schema: &Schema, path: &str) -> String {
         if schema.fields().len() > 8 {
             all.push(format!("… ({} columns)", schema.fields().len()));
         }
-        format!("{name}: no column {path:?}; the columns are {}", if all.is_empty() { "none".into() } else { all.join(", ") })
+        format!(
+            "{name}: no column {path:?}; the columns are {}",
+            if all.is_empty() { "none".into() } else { all.join(", ") }
+        )
     } else {
         format!("{name}: no column {path:?}; did you mean {}?", near.join(", "))
     }
@@ -333,11 +348,18 @@ fn project_array(array: &ArrayRef, field: &Field, keep: &Keep) -> Result<ArrayRe
             let pruned = array.num_columns() == children.len();
             let columns = children.iter().zip(fields).enumerate().map(|(at, ((i, k), f))| {
                 let child = array.columns().get(if pruned { at } else { *i });
-                let child = child.ok_or_else(|| Error::corrupt(format!("struct {}: child {i} is missing", field.name())))?;
+                let child = child.ok_or_else(|| {
+                    Error::corrupt(format!("struct {}: child {i} is missing", field.name()))
+                })?;
                 project_array(child, f, k)
             });
             let columns = columns.collect::<Result<Vec<_>>>()?;
-            let made = StructArray::try_new_with_length(fields.clone(), columns, array.nulls().cloned(), array.len());
+            let made = StructArray::try_new_with_length(
+                fields.clone(),
+                columns,
+                array.nulls().cloned(),
+                array.len(),
+            );
             Arc::new(made.map_err(wrong)?)
         }
         DataType::List(f) => Arc::new(project_list::<i32>(array, f, first()).map_err(wrong)?),
@@ -347,31 +369,73 @@ fn project_array(array: &ArrayRef, field: &Field, keep: &Keep) -> Result<ArrayRe
         DataType::FixedSizeList(f, n) => {
             let array = array.as_fixed_size_list();
             let values = project_array(array.values(), f, first())?;
-            Arc::new(FixedSizeListArray::try_new_with_length(f.clone(), *n, values, array.nulls().cloned(), array.len()).map_err(wrong)?)
+            Arc::new(
+                FixedSizeListArray::try_new_with_length(
+                    f.clone(),
+                    *n,
+                    values,
+                    array.nulls().cloned(),
+                    array.len(),
+                )
+                .map_err(wrong)?,
+            )
         }
         DataType::Map(f, sorted) => {
             let array = array.as_map();
             let DataType::Struct(kv) = f.data_type() else { return Ok(Arc::new(array.clone())) };
             let entries = array.entries();
             let kept = |i: usize| children.iter().find(|(at, _)| *at == i).map_or(&Keep::All, |(_, k)| k);
-            let columns = (0..kv.len()).map(|i| project_array(entries.column(i), &kv[i], kept(i))).collect::<Result<Vec<_>>>()?;
-            let entries = StructArray::try_new_with_length(kv.clone(), columns, entries.nulls().cloned(), entries.len()).map_err(wrong)?;
-            Arc::new(MapArray::try_new(f.clone(), array.offsets().clone(), entries, array.nulls().cloned(), *sorted).map_err(wrong)?)
+            let columns = (0..kv.len())
+                .map(|i| project_array(entries.column(i), &kv[i], kept(i)))
+                .collect::<Result<Vec<_>>>()?;
+            let entries = StructArray::try_new_with_length(
+                kv.clone(),
+                columns,
+                entries.nulls().cloned(),
+                entries.len(),
+            )
+            .map_err(wrong)?;
+            Arc::new(
+                MapArray::try_new(
+                    f.clone(),
+                    array.offsets().clone(),
+                    entries,
+                    array.nulls().cloned(),
+                    *sorted,
+                )
+                .map_err(wrong)?,
+            )
         }
         _ => array.clone(),
     })
 }
 
-fn project_list<O: OffsetSizeTrait>(array: &ArrayRef, field: &FieldRef, keep: &Keep) -> Result<GenericListArray<O>, arrow_schema::ArrowError> {
+fn project_list<O: OffsetSizeTrait>(
+    array: &ArrayRef,
+    field: &FieldRef,
+    keep: &Keep,
+) -> Result<GenericListArray<O>, arrow_schema::ArrowError> {
     let array = array.as_list::<O>();
-    let values = project_array(array.values(), field, keep).map_err(|e| arrow_schema::ArrowError::ComputeError(e.to_string()))?;
+    let values = project_array(array.values(), field, keep)
+        .map_err(|e| arrow_schema::ArrowError::ComputeError(e.to_string()))?;
     GenericListArray::try_new(field.clone(), array.offsets().clone(), values, array.nulls().cloned())
 }
 
-fn project_list_view<O: OffsetSizeTrait>(array: &ArrayRef, field: &FieldRef, keep: &Keep) -> Result<GenericListViewArray<O>, arrow_schema::ArrowError> {
+fn project_list_view<O: OffsetSizeTrait>(
+    array: &ArrayRef,
+    field: &FieldRef,
+    keep: &Keep,
+) -> Result<GenericListViewArray<O>, arrow_schema::ArrowError> {
     let array = array.as_list_view::<O>();
-    let values = project_array(array.values(), field, keep).map_err(|e| arrow_schema::ArrowError::ComputeError(e.to_string()))?;
-    GenericListViewArray::try_new(field.clone(), array.offsets().clone(), array.sizes().clone(), values, array.nulls().cloned())
+    let values = project_array(array.values(), field, keep)
+        .map_err(|e| arrow_schema::ArrowError::ComputeError(e.to_string()))?;
+    GenericListViewArray::try_new(
+        field.clone(),
+        array.offsets().clone(),
+        array.sizes().clone(),
+        values,
+        array.nulls().cloned(),
+    )
 }
 
 fn num_leaves(data_type: &DataType) -> usize {
@@ -408,7 +472,10 @@ mod tests {
     use arrow_array::{Int32Array, StringArray};
 
     fn schema() -> Schema {
-        let inner = Fields::from(vec![Field::new("b", DataType::Int32, true), Field::new("c.d", DataType::Utf8, true)]);
+        let inner = Fields::from(vec![
+            Field::new("b", DataType::Int32, true),
+            Field::new("c.d", DataType::Utf8, true),
+        ]);
         let list = DataType::List(Arc::new(Field::new("element", DataType::Struct(inner.clone()), true)));
         Schema::new(vec![
             Field::new("a", DataType::Struct(inner), true),
@@ -422,7 +489,11 @@ mod tests {
     fn shape(paths: &[&str]) -> String {
         let paths: Vec<_> = paths.iter().map(|p| (*p).to_owned()).collect();
         let p = Projection::new("f", &schema(), &paths).unwrap();
-        let each = p.schema().fields().iter().map(|f| format!("{}: {}", f.name(), crate::types::type_name(f.data_type())));
+        let each = p
+            .schema()
+            .fields()
+            .iter()
+            .map(|f| format!("{}: {}", f.name(), crate::types::type_name(f.data_type())));
         each.collect::<Vec<_>>().join("; ")
     }
 
@@ -433,7 +504,10 @@ mod tests {
         assert_eq!(shape(&["a.`c.d`"]), "a: struct<c.d: utf8>");
         assert_eq!(shape(&["l.item.b"]), "l: list<struct<b: int32>>");
         assert_eq!(shape(&["x#2", "x"]), "x: utf8; x: int32");
-        assert_eq!(shape(&["a.`c.d`", "l", "`a`.b"]), "a: struct<b: int32, c.d: utf8>; l: list<struct<b: int32, c.d: utf8>>");
+        assert_eq!(
+            shape(&["a.`c.d`", "l", "`a`.b"]),
+            "a: struct<b: int32, c.d: utf8>; l: list<struct<b: int32, c.d: utf8>>"
+        );
     }
 
     #[test]
@@ -444,7 +518,10 @@ mod tests {
         };
         assert_eq!(p(&["l.item.`c.d`", "a"]), [4, 0, 1]);
         assert_eq!(p(&["x#2"]), [6]);
-        assert_eq!(leaf_paths(&schema()), ["a.b", "a.`c.d`", "`a.b`", "l.item.b", "l.item.`c.d`", "x", "x#2"]);
+        assert_eq!(
+            leaf_paths(&schema()),
+            ["a.b", "a.`c.d`", "`a.b`", "l.item.b", "l.item.`c.d`", "x", "x#2"]
+        );
     }
 
     #[test]
@@ -456,16 +533,32 @@ mod tests {
         ]);
         let message = |p: &str| Projection::new("f.lance", &schema, &[p.to_owned()]).unwrap_err().to_string();
         assert_eq!(message("dep_dely"), "f.lance: no column \"dep_dely\"; did you mean dep_delay?");
-        assert_eq!(message("zzz"), "f.lance: no column \"zzz\"; the columns are dep_delay, arr_delay, origin");
-        assert_eq!(message("a..b"), "f.lance: no column \"a..b\"; the columns are dep_delay, arr_delay, origin");
+        assert_eq!(
+            message("zzz"),
+            "f.lance: no column \"zzz\"; the columns are dep_delay, arr_delay, origin"
+        );
+        assert_eq!(
+            message("a..b"),
+            "f.lance: no column \"a..b\"; the columns are dep_delay, arr_delay, origin"
+        );
     }
 
     #[test]
     fn a_batch_loses_what_was_not_asked_for() {
-        let fields = Fields::from(vec![Field::new("b", DataType::Int32, true), Field::new("c", DataType::Utf8, true)]);
-        let s = StructArray::new(fields.clone(), vec![Arc::new(Int32Array::from(vec![1, 2])), Arc::new(StringArray::from(vec!["x", "y"]))], None);
-        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int32, true), Field::new("a", DataType::Struct(fields), true)]));
-        let batch = RecordBatch::try_new(schema.clone(), vec![Arc::new(Int32Array::from(vec![7, 8])), Arc::new(s)]).unwrap();
+        let fields =
+            Fields::from(vec![Field::new("b", DataType::Int32, true), Field::new("c", DataType::Utf8, true)]);
+        let s = StructArray::new(
+            fields.clone(),
+            vec![Arc::new(Int32Array::from(vec![1, 2])), Arc::new(StringArray::from(vec!["x", "y"]))],
+            None,
+        );
+        let schema = Arc::new(Schema::new(vec![
+            Field::new("n", DataType::Int32, true),
+            Field::new("a", DataType::Struct(fields), true),
+        ]));
+        let batch =
+            RecordBatch::try_new(schema.clone(), vec![Arc::new(Int32Array::from(vec![7, 8])), Arc::new(s)])
+                .unwrap();
         let p = Projection::new("f", &schema, &["a.c".into(), "n".into()]).unwrap();
         let out = p.apply(&batch).unwrap();
         assert_eq!(out.column(0).as_struct().column(0).as_string::<i32>().value(1), "y");

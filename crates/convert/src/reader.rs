@@ -180,7 +180,8 @@ impl Reader {
     /// The selected rows and columns in order.
     pub fn batches(&self, selection: &Selection) -> Result<Batches> {
         let projection = self.projection(selection.columns.as_deref())?;
-        let batches = self.source_batches(selection, projection.as_ref()).map_err(|e| e.in_file(&self.name))?;
+        let batches =
+            self.source_batches(selection, projection.as_ref()).map_err(|e| e.in_file(&self.name))?;
         let name = self.name.clone();
         let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| e.in_file(&name))));
         Ok(Box::new(Bounded::new(named, selection.batch_rows, selection.batch_bytes)))
@@ -188,7 +189,11 @@ impl Reader {
 
     fn source_batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
         let ranged = |batches: Batches| -> Batches {
-            if selection.rows == (0..u64::MAX) { batches } else { Box::new(RowRange::new(batches, selection.rows.clone())) }
+            if selection.rows == (0..u64::MAX) {
+                batches
+            } else {
+                Box::new(RowRange::new(batches, selection.rows.clone()))
+            }
         };
         let projected = |batches: Batches| -> Batches {
             match projection.cloned() {
@@ -250,7 +255,11 @@ pub fn schema_difference(a: &Schema, b: &Schema, metadata: bool) -> Option<Strin
     use crate::types::type_name;
     for (i, (x, y)) in a.fields().iter().zip(b.fields()).enumerate() {
         if x.name() != y.name() {
-            return Some(format!("column {i} is called {:?} in the one and {:?} in the other", x.name(), y.name()));
+            return Some(format!(
+                "column {i} is called {:?} in the one and {:?} in the other",
+                x.name(),
+                y.name()
+            ));
         }
         if x.data_type() != y.data_type() {
             let (tx, ty) = (type_name(x.data_type()), type_name(y.data_type()));
@@ -264,17 +273,35 @@ pub fn schema_difference(a: &Schema, b: &Schema, metadata: bool) -> Option<Strin
         }
         if x.is_nullable() != y.is_nullable() {
             let word = |f: &arrow_schema::Field| if f.is_nullable() { "nullable" } else { "not nullable" };
-            return Some(format!("column {:?} is {} in the one and {} in the other", x.name(), word(x), word(y)));
+            return Some(format!(
+                "column {:?} is {} in the one and {} in the other",
+                x.name(),
+                word(x),
+                word(y)
+            ));
         }
         if metadata && x.metadata() != y.metadata() {
-            return Some(format!("column {:?}: metadata differs: {:?} and {:?}", x.name(), sorted(x.metadata()), sorted(y.metadata())));
+            return Some(format!(
+                "column {:?}: metadata differs: {:?} and {:?}",
+                x.name(),
+                sorted(x.metadata()),
+                sorted(y.metadata())
+            ));
         }
     }
     if a.fields().len() != b.fields().len() {
-        return Some(format!("{} columns in the one and {} in the other", a.fields().len(), b.fields().len()));
+        return Some(format!(
+            "{} columns in the one and {} in the other",
+            a.fields().len(),
+            b.fields().len()
+        ));
     }
     if metadata && a.metadata() != b.metadata() {
-        return Some(format!("schema metadata differs: {:?} and {:?}", sorted(a.metadata()), sorted(b.metadata())));
+        return Some(format!(
+            "schema metadata differs: {:?} and {:?}",
+            sorted(a.metadata()),
+            sorted(b.metadata())
+        ));
     }
     None
 }

@@ -9,7 +9,11 @@ use crate::reader::Batches;
 
 /// Bytes of Arrow data that the rows of `batch` take, buffers shared with other rows not counted.
 pub fn batch_bytes(batch: &RecordBatch) -> usize {
-    batch.columns().iter().map(|c| c.to_data().get_slice_memory_size().unwrap_or_else(|_| c.get_array_memory_size())).sum()
+    batch
+        .columns()
+        .iter()
+        .map(|c| c.to_data().get_slice_memory_size().unwrap_or_else(|_| c.get_array_memory_size()))
+        .sum()
 }
 
 /// Cuts batches so that each keeps within `rows` and, unless one row is larger, about within `bytes`.

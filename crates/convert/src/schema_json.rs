@@ -25,7 +25,8 @@ pub fn schema_to_json(schema: &Schema, ids: bool) -> Value {
 fn field_to_json(field: &Field, next: &mut Option<u32>) -> Value {
     let id = *next;
     *next = next.map(|n| n + 1);
-    let children: Vec<_> = types::children(field.data_type()).iter().map(|c| field_to_json(c, next)).collect();
+    let children: Vec<_> =
+        types::children(field.data_type()).iter().map(|c| field_to_json(c, next)).collect();
     json!({
         "name": field.name(),
         "type": types::head(field.data_type()),
@@ -49,7 +50,11 @@ pub fn schema_from_json(name: &str, text: &str) -> Result<Schema> {
     let Some(Value::Array(fields)) = value.get("fields") else {
         return Err(bad("expected {\"fields\": [{\"name\": …, \"type\": …}, …]}".into()));
     };
-    let fields = fields.iter().map(|f| field_from_json(f, 0)).collect::<Result<Vec<_>>>().map_err(|e| bad(e.to_string()))?;
+    let fields = fields
+        .iter()
+        .map(|f| field_from_json(f, 0))
+        .collect::<Result<Vec<_>>>()
+        .map_err(|e| bad(e.to_string()))?;
     let metadata = metadata_from_json(value.get("metadata")).map_err(|e| bad(e.to_string()))?;
     Ok(Schema::new(Fields::from(fields)).with_metadata(metadata))
 }
@@ -62,22 +67,33 @@ fn field_from_json(value: &Value, depth: usize) -> Result<FieldRef> {
         return Err(Error::invalid(format!("expected an object for a field, found {value}")));
     };
     let text = |key: &str| -> Result<&str> {
-        object.get(key).and_then(Value::as_str).ok_or_else(|| Error::invalid(format!("a field needs a text {key:?}; found {value}")))
+        object
+            .get(key)
+            .and_then(Value::as_str)
+            .ok_or_else(|| Error::invalid(format!("a field needs a text {key:?}; found {value}")))
     };
     let (name, type_name) = (text("name")?, text("type")?);
     let nullable = match object.get("nullable") {
         None | Some(Value::Null) => true,
         Some(Value::Bool(b)) => *b,
-        Some(other) => return Err(Error::invalid(format!("field {name:?}: \"nullable\" is {other}, expected true or false"))),
+        Some(other) => {
+            return Err(Error::invalid(format!(
+                "field {name:?}: \"nullable\" is {other}, expected true or false"
+            )));
+        }
     };
     let children = match object.get("children") {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(children)) => children.iter().map(|c| field_from_json(c, depth + 1)).collect::<Result<_>>()?,
+        Some(Value::Array(children)) => {
+            children.iter().map(|c| field_from_json(c, depth + 1)).collect::<Result<_>>()?
+        }
         Some(_) => return Err(Error::invalid(format!("field {name:?}: \"children\" is not a list"))),
     };
     let data_type = types::parse(type_name, children)
         .map_err(|e| Error::invalid(format!("field {name:?}: {}", e.message())))?;
-    Ok(Arc::new(Field::new(name, data_type, nullable).with_metadata(metadata_from_json(object.get("metadata"))?)))
+    Ok(Arc::new(
+        Field::new(name, data_type, nullable).with_metadata(metadata_from_json(object.get("metadata"))?),
+    ))
 }
 
 fn metadata_from_json(value: Option<&Value>) -> Result<HashMap<String, String>> {
@@ -103,7 +119,11 @@ mod tests {
 
     #[test]
     fn a_schema_comes_back_from_its_json() {
-        let item = Field::new("item", DataType::Timestamp(arrow_schema::TimeUnit::Millisecond, Some("UTC".into())), false);
+        let item = Field::new(
+            "item",
+            DataType::Timestamp(arrow_schema::TimeUnit::Millisecond, Some("UTC".into())),
+            false,
+        );
         let schema = Schema::new(vec![
             Field::new("a", DataType::List(Arc::new(item)), true).with_metadata([("k", "v")]),
             Field::new("", DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)), false),
@@ -118,7 +138,13 @@ mod tests {
     #[test]
     fn a_wrong_schema_file_is_told_what_is_wrong() {
         let message = |text: &str| schema_from_json("s.json", text).unwrap_err().to_string();
-        assert_eq!(message("{}"), "s.json: not a schema: expected {\"fields\": [{\"name\": …, \"type\": …}, …]}");
-        assert!(message("{\"fields\":[{\"name\":\"a\",\"type\":\"int\"}]}").contains("field \"a\": type \"int\": no such type"));
+        assert_eq!(
+            message("{}"),
+            "s.json: not a schema: expected {\"fields\": [{\"name\": …, \"type\": …}, …]}"
+        );
+        assert!(
+            message("{\"fields\":[{\"name\":\"a\",\"type\":\"int\"}]}")
+                .contains("field \"a\": type \"int\": no such type")
+        );
     }
 }

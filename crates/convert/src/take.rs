@@ -23,13 +23,19 @@ pub(crate) fn check(name: &str, rows: &[u64], num_rows: u64) -> Result<()> {
                 0 => "there are no rows to take".to_owned(),
                 n => format!("rows go from 0 to {}", n - 1),
             };
-            Err(Error::invalid(format!("{name}: row {row} is out of range: the file has {num_rows} rows, {range}")))
+            Err(Error::invalid(format!(
+                "{name}: row {row} is out of range: the file has {num_rows} rows, {range}"
+            )))
         }
     }
 }
 
 /// Takes in parts of the asked rows. `selected` reads rows given in ascending order without duplicates.
-pub(crate) fn in_parts(rows: &[u64], schema: SchemaRef, selected: impl Fn(&[u64]) -> Result<Batches>) -> Result<Batches> {
+pub(crate) fn in_parts(
+    rows: &[u64],
+    schema: SchemaRef,
+    selected: impl Fn(&[u64]) -> Result<Batches>,
+) -> Result<Batches> {
     let mut out = Vec::new();
     for part in rows.chunks(PART_ROWS) {
         let unique = unique(part);
@@ -79,7 +85,11 @@ fn reorder(rows: &[u64], unique: &[u64], schema: &SchemaRef, found: &[RecordBatc
     let wrong = |e: arrow_schema::ArrowError| Error::invalid(e.to_string());
     let all = concat_batches(schema, found).map_err(wrong)?;
     if all.num_rows() != unique.len() {
-        return Err(Error::corrupt(format!("{} rows were selected, but {} were read", unique.len(), all.num_rows())));
+        return Err(Error::corrupt(format!(
+            "{} rows were selected, but {} were read",
+            unique.len(),
+            all.num_rows()
+        )));
     }
     if rows == unique {
         return Ok(all);

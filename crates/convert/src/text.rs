@@ -55,7 +55,8 @@ pub(crate) fn text_type(data_type: &DataType) -> DataType {
 fn text_field(field: &FieldRef) -> FieldRef {
     let data_type = text_type(field.data_type());
     // A union's value may be null without its slot being so.
-    let nullable = field.is_nullable() || matches!(field.data_type(), DataType::Union(_, _) | DataType::RunEndEncoded(_, _));
+    let nullable = field.is_nullable()
+        || matches!(field.data_type(), DataType::Union(_, _) | DataType::RunEndEncoded(_, _));
     Arc::new(Field::new(field.name(), data_type, nullable))
 }
 
@@ -67,13 +68,21 @@ pub(crate) fn text_schema(schema: &Schema) -> SchemaRef {
 /// The batch as text holds it. `schema` is [`text_schema`] of the batch's.
 pub(crate) fn batch_to_text(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let source = batch.schema();
-    let columns = batch.columns().iter().zip(source.fields()).map(|(c, f)| to_text(c).map_err(|e| e.in_column(f.name())));
+    let columns = batch
+        .columns()
+        .iter()
+        .zip(source.fields())
+        .map(|(c, f)| to_text(c).map_err(|e| e.in_column(f.name())));
     with_columns(batch, schema, columns.collect::<Result<_>>()?)
 }
 
 /// The inverse of [`batch_to_text`], as far as the target type allows.
 pub(crate) fn batch_from_text(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let columns = batch.columns().iter().zip(schema.fields()).map(|(c, f)| from_text(c, f.data_type()).map_err(|e| e.in_column(f.name())));
+    let columns = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(|(c, f)| from_text(c, f.data_type()).map_err(|e| e.in_column(f.name())));
     with_columns(batch, schema, columns.collect::<Result<_>>()?)
 }
 
@@ -84,7 +93,8 @@ pub fn readable(batch: &RecordBatch) -> Vec<ArrayRef> {
 
 fn with_columns(batch: &RecordBatch, schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(schema.clone(), columns, &options).map_err(|e| Error::invalid(e.to_string()))
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        .map_err(|e| Error::invalid(e.to_string()))
 }
 
 /// Says what is wrong with a value of a column in the caller's words.
@@ -111,7 +121,9 @@ pub(crate) fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
             let formatter = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::new()).map_err(wrong)?;
             let nulls = array.logical_nulls();
             let values = (0..array.len()).map(|i| {
-                (!nulls.as_ref().is_some_and(|n| n.is_null(i))).then(|| formatter.value(i).try_to_string()).transpose()
+                (!nulls.as_ref().is_some_and(|n| n.is_null(i)))
+                    .then(|| formatter.value(i).try_to_string())
+                    .transpose()
             });
             Arc::new(values.collect::<Result<LargeStringArray, _>>().map_err(wrong)?)
         }
@@ -151,7 +163,10 @@ pub(crate) fn from_text(array: &ArrayRef, target: &DataType) -> Result<ArrayRef>
             if let T::FixedSizeBinary(n) = target {
                 let wrong_size = binary.as_binary::<i64>().iter().flatten().find(|v| v.len() != *n as usize);
                 if let Some(value) = wrong_size {
-                    return Err(Error::invalid(format!("expected {n} bytes in each value, found {}", value.len())));
+                    return Err(Error::invalid(format!(
+                        "expected {n} bytes in each value, found {}",
+                        value.len()
+                    )));
                 }
             }
             cast(&binary, target)?
@@ -161,7 +176,9 @@ pub(crate) fn from_text(array: &ArrayRef, target: &DataType) -> Result<ArrayRef>
         T::Dictionary(_, value) => cast(&from_text(array, value)?, target)?,
         T::RunEndEncoded(_, values) => cast(&from_text(array, values.data_type())?, target)?,
         T::Union(_, _) => return Err(Error::unsupported("a union cannot be read from text")),
-        t if t.is_nested() => rebuild(array, target, &mut |_, child, field| from_text(child, field.data_type()))?,
+        t if t.is_nested() => {
+            rebuild(array, target, &mut |_, child, field| from_text(child, field.data_type()))?
+        }
         _ => cast(array, target)?,
     })
 }
@@ -205,7 +222,13 @@ fn decode_base64(text: &str, out: &mut Vec<u8>) -> Result<()> {
             b'0'..=b'9' => c - b'0' + 52,
             b'+' => 62,
             b'/' => 63,
-            _ => return Err(bad(format!("found {:?} in {:?}", char::from(c), text.chars().take(40).collect::<String>()))),
+            _ => {
+                return Err(bad(format!(
+                    "found {:?} in {:?}",
+                    char::from(c),
+                    text.chars().take(40).collect::<String>()
+                )));
+            }
         };
         bits = bits << 6 | u32::from(value);
         count += 6;
@@ -254,7 +277,10 @@ fn check_range(array: &ArrayRef) -> Result<()> {
 mod tests {
     use super::*;
     use arrow_array::types::Int8Type;
-    use arrow_array::{BinaryArray, Decimal128Array, DictionaryArray, DurationSecondArray, FixedSizeBinaryArray, TimestampSecondArray};
+    use arrow_array::{
+        BinaryArray, Decimal128Array, DictionaryArray, DurationSecondArray, FixedSizeBinaryArray,
+        TimestampSecondArray,
+    };
 
     fn round(array: ArrayRef) {
         let text = to_text(&array).unwrap();
@@ -264,9 +290,20 @@ mod tests {
 
     #[test]
     fn values_come_back_from_their_text_types() {
-        round(Arc::new(BinaryArray::from(vec![Some(&b"\x00\xff"[..]), None, Some(b""), Some(b"abc"), Some(b"abcd")])));
-        round(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some([1u8, 2]), None].into_iter(), 2).unwrap()));
-        round(Arc::new(Decimal128Array::from(vec![Some(-1234), None, Some(5)]).with_precision_and_scale(10, 2).unwrap()));
+        round(Arc::new(BinaryArray::from(vec![
+            Some(&b"\x00\xff"[..]),
+            None,
+            Some(b""),
+            Some(b"abc"),
+            Some(b"abcd"),
+        ])));
+        round(Arc::new(
+            FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some([1u8, 2]), None].into_iter(), 2)
+                .unwrap(),
+        ));
+        round(Arc::new(
+            Decimal128Array::from(vec![Some(-1234), None, Some(5)]).with_precision_and_scale(10, 2).unwrap(),
+        ));
         round(Arc::new(TimestampSecondArray::from(vec![Some(0), None]).with_timezone("America/New_York")));
         round(Arc::new(DurationSecondArray::from(vec![Some(-5), None])));
         round(Arc::new(DictionaryArray::<Int8Type>::from_iter([Some("a"), None, Some("b"), Some("a")])));
@@ -275,11 +312,17 @@ mod tests {
     #[test]
     fn base64_that_is_none_is_refused() {
         let text: ArrayRef = Arc::new(LargeStringArray::from(vec!["a?"]));
-        assert_eq!(from_text(&text, &DataType::Binary).unwrap_err().to_string(), "not base64: found '?' in \"a?\"");
+        assert_eq!(
+            from_text(&text, &DataType::Binary).unwrap_err().to_string(),
+            "not base64: found '?' in \"a?\""
+        );
         let text: ArrayRef = Arc::new(LargeStringArray::from(vec!["A"]));
         assert!(from_text(&text, &DataType::Binary).is_err());
         let text: ArrayRef = Arc::new(LargeStringArray::from(vec!["AAA="]));
-        assert_eq!(from_text(&text, &DataType::FixedSizeBinary(3)).unwrap_err().to_string(), "expected 3 bytes in each value, found 2");
+        assert_eq!(
+            from_text(&text, &DataType::FixedSizeBinary(3)).unwrap_err().to_string(),
+            "expected 3 bytes in each value, found 2"
+        );
     }
 
     #[test]

@@ -30,9 +30,15 @@ pub fn type_name(data_type: &DataType) -> String {
             }
             _ => String::new(),
         },
-        DataType::Dictionary(key, value) => return format!("dictionary<{}, {}>", type_name(key), type_name(value)),
+        DataType::Dictionary(key, value) => {
+            return format!("dictionary<{}, {}>", type_name(key), type_name(value));
+        }
         DataType::RunEndEncoded(ends, values) => {
-            return format!("run_end_encoded<{}, {}>", type_name(ends.data_type()), type_name(values.data_type()));
+            return format!(
+                "run_end_encoded<{}, {}>",
+                type_name(ends.data_type()),
+                type_name(values.data_type())
+            );
         }
         _ if children.is_empty() => return head,
         _ => children.iter().map(|c| type_name(c.data_type())).collect::<Vec<_>>().join(", "),
@@ -100,7 +106,12 @@ pub(crate) fn head(data_type: &DataType) -> String {
 pub(crate) fn children(data_type: &DataType) -> Vec<FieldRef> {
     use DataType as T;
     match data_type {
-        T::List(f) | T::LargeList(f) | T::ListView(f) | T::LargeListView(f) | T::FixedSizeList(f, _) | T::Map(f, _) => {
+        T::List(f)
+        | T::LargeList(f)
+        | T::ListView(f)
+        | T::LargeListView(f)
+        | T::FixedSizeList(f, _)
+        | T::Map(f, _) => {
             vec![f.clone()]
         }
         T::Struct(fields) => fields.to_vec(),
@@ -117,7 +128,9 @@ pub(crate) fn parse(name: &str, children: Vec<FieldRef>) -> Result<DataType> {
     let (word, arguments) = match name.find(['[', '(']) {
         Some(at) => {
             let close = if name.as_bytes()[at] == b'[' { ']' } else { ')' };
-            let inner = name[at + 1..].strip_suffix(close).ok_or_else(|| bad(&format!("expected {close:?} at the end")))?;
+            let inner = name[at + 1..]
+                .strip_suffix(close)
+                .ok_or_else(|| bad(&format!("expected {close:?} at the end")))?;
             (&name[..at], inner.split(',').map(str::trim).collect::<Vec<_>>())
         }
         None => (name, Vec::new()),
@@ -131,7 +144,10 @@ pub(crate) fn parse(name: &str, children: Vec<FieldRef>) -> Result<DataType> {
     };
     let number = |i: usize| -> Result<i32> {
         let text = arguments.get(i).ok_or_else(|| bad("expected a number in brackets"))?;
-        text.parse().ok().filter(|n| *n >= 0).ok_or_else(|| bad(&format!("expected a number, found {text:?}")))
+        text.parse()
+            .ok()
+            .filter(|n| *n >= 0)
+            .ok_or_else(|| bad(&format!("expected a number, found {text:?}")))
     };
     let time = |i: usize| -> Result<TimeUnit> {
         match arguments.get(i).copied() {
@@ -139,7 +155,9 @@ pub(crate) fn parse(name: &str, children: Vec<FieldRef>) -> Result<DataType> {
             Some("ms") => Ok(TimeUnit::Millisecond),
             Some("us") => Ok(TimeUnit::Microsecond),
             Some("ns") => Ok(TimeUnit::Nanosecond),
-            other => Err(bad(&format!("expected a unit s, ms, us or ns, found {:?}", other.unwrap_or("nothing")))),
+            other => {
+                Err(bad(&format!("expected a unit s, ms, us or ns, found {:?}", other.unwrap_or("nothing"))))
+            }
         }
     };
     let decimal = |most: u8, make: fn(u8, i8) -> DataType| -> Result<DataType> {
@@ -227,8 +245,13 @@ pub(crate) fn parse(name: &str, children: Vec<FieldRef>) -> Result<DataType> {
                 Some("sparse") => UnionMode::Sparse,
                 _ => return Err(bad("expected dense or sparse")),
             };
-            let ids = arguments[1..].iter().map(|id| id.parse::<i8>().map_err(|_| bad("expected type ids"))).collect::<Result<Vec<_>>>()?;
-            return UnionFields::try_new(ids, children).map(|f| T::Union(f, mode)).map_err(|e| bad(&e.to_string()));
+            let ids = arguments[1..]
+                .iter()
+                .map(|id| id.parse::<i8>().map_err(|_| bad("expected type ids")))
+                .collect::<Result<Vec<_>>>()?;
+            return UnionFields::try_new(ids, children)
+                .map(|f| T::Union(f, mode))
+                .map_err(|e| bad(&e.to_string()));
         }
         _ => return Err(bad("no such type; `pennon schema FILE --json` shows names of types")),
     };
@@ -258,7 +281,10 @@ mod tests {
             Field::new("key", DataType::Utf8, false),
             Field::new("value", DataType::Decimal128(38, -2), true),
         ]);
-        let union = UnionFields::try_new([3, 7], [Field::new("a", DataType::Int8, true), Field::new("b", DataType::Utf8, true)]);
+        let union = UnionFields::try_new(
+            [3, 7],
+            [Field::new("a", DataType::Int8, true), Field::new("b", DataType::Utf8, true)],
+        );
         let types = [
             DataType::Null,
             DataType::FixedSizeBinary(16),
@@ -283,10 +309,15 @@ mod tests {
     #[test]
     fn names_show_what_is_inside() {
         let list = DataType::List(Arc::new(Field::new("item", DataType::Utf8, true)));
-        let t = DataType::Struct(vec![Field::new("a", DataType::Int8, true), Field::new("b", list, true)].into());
+        let t =
+            DataType::Struct(vec![Field::new("a", DataType::Int8, true), Field::new("b", list, true)].into());
         assert_eq!(type_name(&t), "struct<a: int8, b: list<utf8>>");
         let e = parse("decimal128(40,2)", vec![]).unwrap_err().to_string();
         assert_eq!(e, "type \"decimal128(40,2)\": expected (precision, scale) with a precision from 1 to 38");
-        assert!(parse("int33", vec![]).is_err() && parse("list", vec![]).is_err() && parse("time32[ns]", vec![]).is_err());
+        assert!(
+            parse("int33", vec![]).is_err()
+                && parse("list", vec![]).is_err()
+                && parse("time32[ns]", vec![]).is_err()
+        );
     }
 }

@@ -63,7 +63,12 @@ pub enum Compression {
 }
 
 /// Makes a writer of `format` for batches of `schema`.
-pub fn create_writer(format: Format, output: Output, schema: &SchemaRef, options: &WriterOptions) -> Result<Box<dyn BatchWriter>> {
+pub fn create_writer(
+    format: Format,
+    output: Output,
+    schema: &SchemaRef,
+    options: &WriterOptions,
+) -> Result<Box<dyn BatchWriter>> {
     let (name, failure) = (output.name().to_owned(), output.failure());
     writable(format, schema).map_err(|e| e.in_file(&name))?;
     let writer: Result<Box<dyn BatchWriter>> = match format {

@@ -5,6 +5,7 @@ use std::ops::Range;
 use arrow_schema::DataType;
 
 use crate::container::ColumnRecord;
+use crate::encoding::Arena;
 use crate::error::corrupt;
 use crate::io::{Decode, Segments, Step};
 use crate::page::{LeafData, LeafShape, LevelScheme, Page, PageBuffers, PageRead, PageScratch};
@@ -102,7 +103,13 @@ impl Column {
     }
 
     /// A decoder of `rows` of the file: ascending, disjoint, none empty, all inside.
-    pub(crate) fn read<'c>(&'c self, rows: &[Range<u64>], budget: usize, limits: &'c Limits) -> LeafRead<'c> {
+    pub(crate) fn read<'c>(
+        &'c self,
+        rows: &[Range<u64>],
+        budget: usize,
+        arena: &Arena,
+        limits: &'c Limits,
+    ) -> LeafRead<'c> {
         let scale = self.leaf.rows_scale;
         let mut reads: Vec<(usize, PageRead<'c>)> = Vec::new();
         let mut parts: Vec<Range<u64>> = Vec::new();
@@ -132,7 +139,7 @@ impl Column {
             }
         }
         flush(page, &mut parts);
-        LeafRead { column: self, reads, capacity: capacity as usize, budget, limits }
+        LeafRead { column: self, reads, capacity: capacity as usize, budget, arena: arena.clone(), limits }
     }
 
     fn place(&self, e: Error, page: usize) -> Error {
@@ -148,6 +155,7 @@ pub(crate) struct LeafRead<'c> {
     reads: Vec<(usize, PageRead<'c>)>,
     capacity: usize,
     budget: usize,
+    arena: Arena,
     limits: &'c Limits,
 }
 
@@ -170,7 +178,7 @@ impl Decode for LeafRead<'_> {
         let shape = keys.as_ref().unwrap_or(leaf.shape);
         // Rows announced are not rows there: a constant page of any length costs nothing to write.
         let capacity = self.capacity.min(self.budget / shape.fixed_bytes().unwrap_or(16).max(1) + 1);
-        let mut out = LeafData::new(shape, &column.scheme, capacity, self.budget);
+        let mut out = LeafData::new(shape, &column.scheme, capacity, self.budget, &self.arena);
         let mut scratch = PageScratch::default();
         for (page, read) in &self.reads {
             if !out.has_room() {
@@ -203,12 +211,13 @@ impl LeafRead<'_> {
         let leaf = column.leaf_shape();
         let keys = leaf.keys.map(crate::encoding::ValueType::Fixed);
         let slots = column.leaf.rows_scale;
-        let Some((page, Some(start))) = self.reads.first().map(|(page, read)| (*page, read.first_row())) else {
+        let Some((page, Some(start))) = self.reads.first().map(|(page, read)| (*page, read.first_row()))
+        else {
             corrupt!("no page has the row asked for");
         };
         let read = PageRead::new(&column.pages[page], vec![start..start + slots]);
         let shape = keys.as_ref().unwrap_or(leaf.shape);
-        let mut out = LeafData::new(shape, &column.scheme, 1, usize::MAX);
+        let mut out = LeafData::new(shape, &column.scheme, 1, usize::MAX, &Arena::default());
         read.decode(&leaf, segments, self.limits, &mut out, &mut PageScratch::default())
             .map_err(|e| column.place(e, page))?;
         if out.num_rows as u64 != slots {

@@ -21,9 +21,9 @@ use std::path::Path;
 pub use pennon_convert as convert;
 pub use pennon_file::io;
 pub use pennon_file::{
-    Batches, ColumnInspection, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, File, FormatVersion,
-    GlobalBufferInspection, Inspection, Limits, OpenOptions, PageInspection, Place, Result, Scan, Take, TakeBatches,
-    VerifyReport,
+    Batches, ColumnInspection, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, File,
+    FormatVersion, GlobalBufferInspection, Inspection, Limits, OpenOptions, PageInspection, Place, Result,
+    Scan, Take, TakeBatches, VerifyReport,
 };
 
 /// Opens a local Lance file.

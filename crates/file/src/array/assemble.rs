@@ -17,20 +17,31 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::build::build_leaf;
+use crate::encoding::Arena;
 use crate::error::corrupt;
 use crate::page::{LeafData, Structure};
 use crate::schema::{FieldKind, kind_of};
 use crate::{Error, Result};
 
 /// Builds the array of a top-level field from the data of its leaves, in column order.
-pub(crate) fn assemble(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>) -> Result<ArrayRef> {
-    let (array, levels) = build(field, leaves, &[])?;
+pub(crate) fn assemble(
+    field: &FieldRef,
+    leaves: &mut std::vec::IntoIter<LeafData>,
+    arena: &Arena,
+) -> Result<ArrayRef> {
+    let (array, levels) = build(&mut Leaves { leaves, arena }, field, &[])?;
     if let Some(levels) = levels {
         if levels.def.len() != array.len() {
             corrupt!("levels of {} rows around {} values", levels.def.len(), array.len());
         }
     }
     Ok(array)
+}
+
+/// The leaves not yet built, and the memory of the batch.
+struct Leaves<'a> {
+    leaves: &'a mut std::vec::IntoIter<LeafData>,
+    arena: &'a Arena,
 }
 
 /// Level streams of a leaf, with the layers inside the current one already consumed.
@@ -64,16 +75,16 @@ fn prepend(step: Step, above: Above<'_>) -> Vec<Step> {
 
 type Built = (ArrayRef, Option<Levels>);
 
-fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Above<'_>) -> Result<Built> {
+fn build(leaves: &mut Leaves<'_>, field: &FieldRef, above: Above<'_>) -> Result<Built> {
     let owns_column = matches!(
         kind_of(field),
         FieldKind::Leaf | FieldKind::PackedStruct | FieldKind::Blob | FieldKind::EmptyStruct
     );
     if owns_column {
-        let Some(leaf) = leaves.next() else {
+        let Some(leaf) = leaves.leaves.next() else {
             return Err(Error::invalid("fewer leaves were read than the schema has"));
         };
-        return build_item(field, leaf, above);
+        return build_item(field, leaf, above, leaves.arena);
     }
     match field.data_type() {
         DataType::Struct(fields) => {
@@ -81,7 +92,7 @@ fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Abo
             let mut arrays = Vec::with_capacity(fields.len());
             let mut levels: Option<Levels> = None;
             for child in fields {
-                let (array, child_levels) = build(child, leaves, &inner)?;
+                let (array, child_levels) = build(leaves, child, &inner)?;
                 arrays.push(array);
                 levels = levels.or(child_levels);
             }
@@ -95,7 +106,7 @@ fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Abo
             Ok((Arc::new(array), levels))
         }
         DataType::List(item) => {
-            let (items, levels) = build(item, leaves, &prepend(Step::List, above))?;
+            let (items, levels) = build(leaves, item, &prepend(Step::List, above))?;
             let (levels, offsets, nulls) = consume_list::<i32>(levels, items.len(), above)?;
             Ok((
                 Arc::new(ListArray::try_new(item.clone(), offsets, items, nulls).map_err(wrong)?),
@@ -103,7 +114,7 @@ fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Abo
             ))
         }
         DataType::LargeList(item) => {
-            let (items, levels) = build(item, leaves, &prepend(Step::List, above))?;
+            let (items, levels) = build(leaves, item, &prepend(Step::List, above))?;
             let (levels, offsets, nulls) = consume_list::<i64>(levels, items.len(), above)?;
             Ok((
                 Arc::new(LargeListArray::try_new(item.clone(), offsets, items, nulls).map_err(wrong)?),
@@ -111,7 +122,7 @@ fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Abo
             ))
         }
         DataType::Map(entries, sorted) => {
-            let (items, levels) = build(entries, leaves, &prepend(Step::List, above))?;
+            let (items, levels) = build(leaves, entries, &prepend(Step::List, above))?;
             let (levels, offsets, nulls) = consume_list::<i32>(levels, items.len(), above)?;
             let Some(items) = items.as_any().downcast_ref::<StructArray>() else {
                 corrupt!("a map whose entries are {}", items.data_type())
@@ -121,7 +132,7 @@ fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Abo
             Ok((Arc::new(array), Some(levels)))
         }
         DataType::FixedSizeList(item, dimension) => {
-            let (items, levels) = build(item, leaves, &prepend(Step::Item, above))?;
+            let (items, levels) = build(leaves, item, &prepend(Step::Item, above))?;
             let Some(mut levels) = levels else {
                 return Err(Error::invalid("a fixed-size list without levels"));
             };
@@ -134,7 +145,7 @@ fn build(field: &FieldRef, leaves: &mut std::vec::IntoIter<LeafData>, above: Abo
 }
 
 /// The leaf itself.
-fn build_item(field: &Field, leaf: LeafData, above: Above<'_>) -> Result<Built> {
+fn build_item(field: &Field, leaf: LeafData, above: Above<'_>, arena: &Arena) -> Result<Built> {
     let num_values = leaf.values.len();
     let (nulls, levels) = match leaf.structure {
         Structure::Flat(validity) => {
@@ -155,7 +166,7 @@ fn build_item(field: &Field, leaf: LeafData, above: Above<'_>) -> Result<Built> 
         }
     }
     let nulls = nulls.filter(|n| n.null_count() > 0);
-    let array = build_leaf(field.data_type(), leaf.values, nulls, leaf.dictionary)?;
+    let array = build_leaf(field.data_type(), leaf.values, nulls, leaf.dictionary, arena)?;
     Ok((array, levels))
 }
 

@@ -12,11 +12,11 @@ use arrow_array::{
     ArrayRef, BooleanArray, FixedSizeListArray, GenericByteArray, NullArray, OffsetSizeTrait, StructArray,
     make_array,
 };
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer, ToByteSlice};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
 
-use crate::encoding::{FixedValues, Values, VariableValues};
+use crate::encoding::{Arena, FixedValues, Values, VariableValues};
 use crate::error::corrupt;
 use crate::page::Dictionary;
 use crate::{Error, Result};
@@ -27,6 +27,7 @@ pub(super) fn build_leaf(
     values: Values,
     nulls: Option<NullBuffer>,
     dictionary: Option<Dictionary>,
+    arena: &Arena,
 ) -> Result<ArrayRef> {
     match (data_type, values) {
         (DataType::Null, values) => Ok(Arc::new(NullArray::new(values.len()))),
@@ -59,16 +60,16 @@ pub(super) fn build_leaf(
             Ok(make_array(data))
         }
         (DataType::Boolean, Values::Bits(bits)) => Ok(Arc::new(BooleanArray::new(bits.build(), nulls))),
-        (DataType::Utf8, Values::Variable(v)) => build_strings(v, nulls),
-        (DataType::LargeUtf8, Values::LargeVariable(v)) => build_strings(v, nulls),
-        (DataType::Binary, Values::Variable(v)) => build_bytes::<GenericBinaryType<i32>, _>(v, nulls),
+        (DataType::Utf8, Values::Variable(v)) => build_strings(v, nulls, arena),
+        (DataType::LargeUtf8, Values::LargeVariable(v)) => build_strings(v, nulls, arena),
+        (DataType::Binary, Values::Variable(v)) => build_bytes::<GenericBinaryType<i32>, _>(v, nulls, arena),
         (DataType::LargeBinary, Values::LargeVariable(v)) => {
-            build_bytes::<GenericBinaryType<i64>, _>(v, nulls)
+            build_bytes::<GenericBinaryType<i64>, _>(v, nulls, arena)
         }
         (DataType::FixedSizeList(item, dimension), Values::List(list)) => {
             let items_nulls =
                 list.item_validity.map(|v| NullBuffer::new(v.build())).filter(|n| n.null_count() > 0);
-            let items = build_leaf(item.data_type(), *list.items, items_nulls, None)?;
+            let items = build_leaf(item.data_type(), *list.items, items_nulls, None, arena)?;
             let array = FixedSizeListArray::try_new(item.clone(), *dimension, items, nulls).map_err(wrong)?;
             Ok(Arc::new(array))
         }
@@ -78,7 +79,7 @@ pub(super) fn build_leaf(
             let arrays = fields
                 .iter()
                 .zip(values)
-                .map(|(field, values)| build_leaf(field.data_type(), values, None, None))
+                .map(|(field, values)| build_leaf(field.data_type(), values, None, None, arena))
                 .collect::<Result<Vec<_>>>()?;
             let array =
                 StructArray::try_new_with_length(fields.clone(), arrays, nulls, len).map_err(wrong)?;
@@ -97,7 +98,7 @@ fn build_shared(data_type: &DataType, values: &Values) -> Result<ArrayRef> {
     if copy.extend(values, 0..values.len())? != values.len() {
         return Err(Error::limit("a dictionary holds more bytes than 32-bit offsets can count"));
     }
-    build_leaf(data_type, copy, None, None)
+    build_leaf(data_type, copy, None, None, &Arena::default())
 }
 
 fn build_fixed(data_type: &DataType, values: FixedValues, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
@@ -123,6 +124,7 @@ fn build_fixed(data_type: &DataType, values: FixedValues, nulls: Option<NullBuff
 fn build_strings<O: OffsetSizeTrait>(
     values: VariableValues<O>,
     nulls: Option<NullBuffer>,
+    arena: &Arena,
 ) -> Result<ArrayRef> {
     if !values.data.is_ascii() {
         let text = match std::str::from_utf8(&values.data) {
@@ -136,10 +138,10 @@ fn build_strings<O: OffsetSizeTrait>(
             corrupt!("a string ends within a character, at byte {} of a batch", cut.as_usize());
         }
     }
-    build_bytes::<GenericStringType<O>, O>(values, nulls)
+    build_bytes::<GenericStringType<O>, O>(values, nulls, arena)
 }
 
-fn build_bytes<T, O>(values: VariableValues<O>, nulls: Option<NullBuffer>) -> Result<ArrayRef>
+fn build_bytes<T, O>(values: VariableValues<O>, nulls: Option<NullBuffer>, arena: &Arena) -> Result<ArrayRef>
 where
     T: ByteArrayType<Offset = O>,
     O: OffsetSizeTrait,
@@ -147,8 +149,18 @@ where
     let VariableValues { offsets, data, .. } = values;
     debug_assert!(offsets.is_sorted());
     debug_assert_eq!(offsets.last().map(|o| o.as_usize()), Some(data.len()));
-    let offsets = ScalarBuffer::from(offsets);
-    let data = Buffer::from_vec(data);
+    // What the vectors leave behind is reused by the next column: a copy is cheaper than fresh pages.
+    let offsets = match arena.copy(offsets.to_byte_slice()) {
+        Some(copy) => ScalarBuffer::new(copy, 0, offsets.len()),
+        None => ScalarBuffer::from(offsets),
+    };
+    let data = match arena.copy(&data) {
+        Some(copy) => {
+            arena.give_vector(data);
+            copy
+        }
+        None => Buffer::from_vec(data),
+    };
     // SAFETY: decoders append offsets that do not fall and end at the bytes' end; strings were checked
     // by `build_strings` to be UTF-8 and to be cut at character borders; nulls are as long as the values
     // by the check of `build_item`.

@@ -180,11 +180,7 @@ fn as_full_zip(page: &LeafPage, tuning: &Tuning) -> Result<EncodedPage> {
     full_zip::encode(page, &encoding, values::width_of(&encoding, width))
 }
 
-fn forced_full_zip(
-    page: &LeafPage,
-    spec: Option<&ValueSpec>,
-    tuning: &Tuning,
-) -> Result<EncodedPage> {
+fn forced_full_zip(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> Result<EncodedPage> {
     if page.dictionary.is_some() {
         return Err(Error::invalid("fullzip: dictionary types are stored in mini-block pages only"));
     }
@@ -222,11 +218,7 @@ fn choice_of(encoding: Encoding, tuning: &Tuning) -> MiniBlockChoice {
     MiniBlockChoice { values: encoding, rule, rep, def, large_chunks }
 }
 
-fn as_mini_block(
-    page: &LeafPage,
-    spec: Option<&ValueSpec>,
-    tuning: &Tuning,
-) -> Result<Option<EncodedPage>> {
+fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> Result<Option<EncodedPage>> {
     let none = None;
     let (indices_spec, items_spec) = match spec {
         Some(ValueSpec::Dictionary { indices, items }) => (indices, items),
@@ -305,11 +297,7 @@ fn smaller_of(
     }))
 }
 
-fn dictionary_page(
-    page: &LeafPage,
-    tuning: &Tuning,
-    direct_bytes: usize,
-) -> Result<Option<EncodedPage>> {
+fn dictionary_page(page: &LeafPage, tuning: &Tuning, direct_bytes: usize) -> Result<Option<EncodedPage>> {
     if tuning.is_plain() || tuning.fsst {
         return Ok(None);
     }
@@ -321,11 +309,7 @@ fn dictionary_page(
     mini_block::encode(page, &found.indices, Some((items, &found.entries)), &choice_of(encoding, tuning))
 }
 
-fn mini_block_forced(
-    spec: &ValueSpec,
-    values: &Values,
-    tuning: &Tuning,
-) -> Result<Encoding> {
+fn mini_block_forced(spec: &ValueSpec, values: &Values, tuning: &Tuning) -> Result<Encoding> {
     let encoding = values::forced(spec, values, tuning, tuning.is_text)?;
     if !has_mini_block_form(&encoding) {
         return Err(Error::invalid(format!("miniblock: {spec:?} has no form for chunks")));

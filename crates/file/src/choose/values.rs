@@ -8,8 +8,8 @@ use arrow_buffer::BooleanBuffer;
 use super::spec::ValueSpec;
 use super::tuning::{Switch, Tuning};
 use crate::encoding::{Encoding, PackedField, PackedWidth, Scheme, ValueWriter, Values, train_fsst};
-use crate::page::{LeafPage, ZipWidth};
 use crate::page::mini_block::{ChunkRule, Count, runs};
+use crate::page::{LeafPage, ZipWidth};
 use crate::{Error, Result};
 
 /// Values of a bit-packed chunk.
@@ -327,9 +327,8 @@ pub(super) fn without_null_items(encoding: Encoding, page: &LeafPage) -> Encodin
         let is_null = |row: usize, item: usize| {
             list.item_validity.as_ref().is_some_and(|v| !v.get_bit(row * per_row + item))
         };
-        let row_is_null = |row: usize| {
-            valid.is_some_and(|v| !v.value(row)) || (0..per_row).all(|item| is_null(row, item))
-        };
+        let row_is_null =
+            |row: usize| valid.is_some_and(|v| !v.value(row)) || (0..per_row).all(|item| is_null(row, item));
         let items = match *items {
             Encoding::Flat { .. } if has_validity && (0..rows).all(row_is_null) => {
                 Encoding::Constant { value: None }
@@ -356,7 +355,9 @@ pub(super) fn width_of(encoding: &Encoding, width: ZipWidth) -> ZipWidth {
         }
     }
     match (width, encoding) {
-        (ZipWidth::Value(_), Encoding::FixedSizeList { .. }) => bits(encoding, 1).map_or(width, ZipWidth::Value),
+        (ZipWidth::Value(_), Encoding::FixedSizeList { .. }) => {
+            bits(encoding, 1).map_or(width, ZipWidth::Value)
+        }
         _ => width,
     }
 }

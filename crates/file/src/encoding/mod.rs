@@ -22,6 +22,7 @@
 //! forms side by side, decode beside encode. Which width a value has is ruled by its type: a description
 //! that says otherwise is corrupt.
 
+mod arena;
 mod bitpacking;
 mod block;
 mod byte_stream_split;
@@ -42,6 +43,7 @@ mod values;
 mod variable;
 mod wire;
 
+pub(crate) use arena::Arena;
 pub(crate) use block::{decode_block, encode_block};
 pub(crate) use dictionary::append_dictionary;
 pub(crate) use fsst::train_fsst;

@@ -6,6 +6,7 @@
 use arrow_buffer::{BooleanBufferBuilder, Buffer, MutableBuffer};
 use pennon_codec::strings;
 
+use super::arena::{Arena, Piece};
 use crate::error::corrupt;
 use crate::{Error, Result};
 
@@ -72,6 +73,8 @@ pub(crate) struct FixedValues {
 #[derive(Debug)]
 enum FixedData {
     Owned(MutableBuffer),
+    /// Of the batch's arena, until it is full.
+    Piece(Piece),
     Shared(Buffer),
 }
 
@@ -79,6 +82,14 @@ impl FixedValues {
     pub(crate) fn new(width: usize, capacity: usize) -> Self {
         debug_assert!(width > 0);
         Self { width, data: FixedData::Owned(MutableBuffer::with_capacity(capacity * width)) }
+    }
+
+    /// Values in an arena's memory, if it has room for `capacity` of them.
+    pub(crate) fn new_in(width: usize, capacity: usize, arena: &Arena) -> Self {
+        match capacity.checked_mul(width).and_then(|bytes| arena.piece(bytes)) {
+            Some(piece) => Self { width, data: FixedData::Piece(piece) },
+            None => Self::new(width, capacity),
+        }
     }
 
     /// Values that are somebody else's bytes; `data` must hold whole values.
@@ -94,36 +105,57 @@ impl FixedValues {
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.data {
             FixedData::Owned(data) => data.as_slice(),
+            FixedData::Piece(data) => data,
             FixedData::Shared(data) => data.as_slice(),
         }
     }
 
-    /// The bytes to append to; copies them first if they were shared.
-    pub(crate) fn owned(&mut self) -> &mut MutableBuffer {
-        if let FixedData::Shared(shared) = &self.data {
-            let mut data = MutableBuffer::with_capacity(shared.len());
-            data.extend_from_slice(shared.as_slice());
+    /// The bytes of the values that are there, to change them; copies them first if they were shared.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        match self.data {
+            FixedData::Piece(ref mut data) => data,
+            _ => self.owned().as_slice_mut(),
+        }
+    }
+
+    /// The bytes to append to where they are not an arena's, copied first if they were shared or outgrew it.
+    fn owned(&mut self) -> &mut MutableBuffer {
+        if !matches!(self.data, FixedData::Owned(_)) {
+            let mut data = MutableBuffer::with_capacity(self.bytes().len() * 2);
+            data.extend_from_slice(self.bytes());
             self.data = FixedData::Owned(data);
         }
         match &mut self.data {
             FixedData::Owned(data) => data,
-            FixedData::Shared(_) => unreachable!("made owned above"),
+            FixedData::Piece(_) | FixedData::Shared(_) => unreachable!("made owned above"),
+        }
+    }
+
+    fn piece(&mut self) -> Option<&mut Piece> {
+        match &mut self.data {
+            FixedData::Piece(piece) => Some(piece),
+            FixedData::Owned(_) | FixedData::Shared(_) => None,
         }
     }
 
     /// Room for `count` more values, zeroed, as bytes to write into.
     pub(crate) fn grow(&mut self, count: usize) -> &mut [u8] {
-        let more = count * self.width;
-        let data = self.owned();
-        let start = data.len();
-        data.resize(start + more, 0);
-        &mut data.as_slice_mut()[start..]
+        let start = self.bytes().len();
+        let end = start + count * self.width;
+        let in_piece = self.piece().is_some_and(|piece| piece.resize(end));
+        if !in_piece {
+            self.owned().resize(end, 0);
+        }
+        &mut self.bytes_mut()[start..]
     }
 
     /// Appends whole values.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         debug_assert!(bytes.len().is_multiple_of(self.width));
-        self.owned().extend_from_slice(bytes);
+        let in_piece = self.piece().is_some_and(|piece| piece.extend(bytes));
+        if !in_piece {
+            self.owned().extend_from_slice(bytes);
+        }
     }
 
     /// Appends whole values, keeping a reference instead of a copy when these are the first.
@@ -139,6 +171,9 @@ impl FixedValues {
         let bytes = len * self.width;
         match &mut self.data {
             FixedData::Owned(data) => data.truncate(bytes),
+            FixedData::Piece(data) => {
+                data.resize(bytes.min(data.len()));
+            }
             FixedData::Shared(data) => *data = data.slice_with_length(0, bytes.min(data.len())),
         }
     }
@@ -146,6 +181,7 @@ impl FixedValues {
     pub(crate) fn into_buffer(self) -> Buffer {
         match self.data {
             FixedData::Owned(data) => data.into(),
+            FixedData::Piece(data) => Buffer::from(bytes::Bytes::from_owner(data)),
             FixedData::Shared(data) => data,
         }
     }
@@ -194,9 +230,14 @@ pub(crate) struct VariableValues<O> {
 
 impl<O: Offset> VariableValues<O> {
     pub(crate) fn new(capacity: usize) -> Self {
+        Self::with_vector(capacity, Vec::new())
+    }
+
+    /// Values whose bytes go into `data`, which is empty.
+    fn with_vector(capacity: usize, data: Vec<u8>) -> Self {
         let mut offsets = Vec::with_capacity(capacity + 1);
         offsets.push(O::default());
-        Self { offsets, data: Vec::new(), limit: O::MAX }
+        Self { offsets, data, limit: O::MAX }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -305,21 +346,32 @@ impl ListValues {
 impl Values {
     /// Empty values of a shape, with room for `capacity`.
     pub(crate) fn new(shape: &ValueType, capacity: usize) -> Self {
+        Self::new_in(shape, capacity, &Arena::default())
+    }
+
+    /// Empty values of a shape, with room for `capacity`; those of fixed width in the arena's memory as far
+    /// as it has room.
+    pub(crate) fn new_in(shape: &ValueType, capacity: usize, arena: &Arena) -> Self {
         match shape {
             ValueType::Null => Self::Null(0),
             ValueType::Bits => Self::Bits(BooleanBufferBuilder::new(capacity)),
-            ValueType::Fixed(width) => Self::Fixed(FixedValues::new(*width, capacity)),
-            ValueType::Variable { wide: false } => Self::Variable(VariableValues::new(capacity)),
-            ValueType::Variable { wide: true } => Self::LargeVariable(VariableValues::new(capacity)),
+            ValueType::Fixed(width) => Self::Fixed(FixedValues::new_in(*width, capacity, arena)),
+            ValueType::Variable { wide: false } => {
+                Self::Variable(VariableValues::with_vector(capacity, arena.vector()))
+            }
+            ValueType::Variable { wide: true } => {
+                Self::LargeVariable(VariableValues::with_vector(capacity, arena.vector()))
+            }
             ValueType::List { dimension, items } => Self::List(ListValues {
                 dimension: *dimension,
                 len: 0,
                 item_validity: None,
-                items: Box::new(Self::new(items, capacity * dimension)),
+                items: Box::new(Self::new_in(items, capacity * dimension, arena)),
             }),
-            ValueType::Struct(fields) => {
-                Self::Struct { fields: fields.iter().map(|f| Self::new(f, capacity)).collect(), len: 0 }
-            }
+            ValueType::Struct(fields) => Self::Struct {
+                fields: fields.iter().map(|f| Self::new_in(f, capacity, arena)).collect(),
+                len: 0,
+            },
         }
     }
 

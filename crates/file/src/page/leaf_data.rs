@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use super::levels::LevelScheme;
-use crate::encoding::{ValueType, Values};
+use crate::encoding::{Arena, ValueType, Values};
 use crate::{Error, Result};
 
 /// Values and structure of some rows of one leaf.
@@ -127,8 +127,14 @@ pub(crate) struct Dictionary {
 
 impl LeafData {
     /// Empty data of a leaf; `shape` is that of the keys where the leaf is of dictionary type.
-    pub(crate) fn new(shape: &ValueType, scheme: &LevelScheme, capacity: usize, budget: usize) -> Self {
-        let mut values = Values::new(shape, capacity);
+    pub(crate) fn new(
+        shape: &ValueType,
+        scheme: &LevelScheme,
+        capacity: usize,
+        budget: usize,
+        arena: &Arena,
+    ) -> Self {
+        let mut values = Values::new_in(shape, capacity, arena);
         values.set_byte_limit(budget);
         let structure = if scheme.is_flat() {
             Structure::Flat(Validity::default())
@@ -216,9 +222,10 @@ impl LeafData {
         scale: usize,
         scheme: &LevelScheme,
         budget: usize,
+        arena: &Arena,
     ) -> Result<Self> {
         let mut out = Self {
-            values: Values::new(&self.values.shape(), 0),
+            values: Values::new_in(&self.values.shape(), rows.len() * scale, arena),
             structure: Structure::Flat(Validity::default()),
             dictionary: None,
             num_rows: 0,
@@ -313,7 +320,7 @@ impl LeafData {
             return;
         };
         let width = keys.width;
-        let bytes = keys.owned().as_slice_mut();
+        let bytes = keys.bytes_mut();
         let start = bytes.len() - count * width;
         for key in bytes[start..].chunks_exact_mut(width) {
             let mut word = [0; 8];

@@ -4,8 +4,8 @@ use arrow_buffer::BooleanBuffer;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::encoding::Values;
 use super::{Layer, max_def, max_rep, max_visible};
+use crate::encoding::Values;
 
 /// Definition levels of a page.
 #[derive(Debug, Clone, PartialEq)]
@@ -197,7 +197,16 @@ impl LeafPage {
             DefLevels::Levels(levels) => DefLevels::Levels(levels[events.clone()].to_vec()),
         };
         let rep = self.rep.get(events.clone()).map_or_else(Vec::new, <[u16]>::to_vec);
-        Ok(Self::narrowed(&self.layers, self.kept.clone(), num_rows, events.len(), rep, def, values, dictionary))
+        Ok(Self::narrowed(
+            &self.layers,
+            self.kept.clone(),
+            num_rows,
+            events.len(),
+            rep,
+            def,
+            values,
+            dictionary,
+        ))
     }
 }
 

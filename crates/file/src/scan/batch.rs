@@ -7,6 +7,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 
 use crate::column::Column;
+use crate::encoding::Arena;
 use crate::io::{Source, drive, join};
 use crate::page::LeafData;
 use crate::{Error, Limits, Result};
@@ -25,13 +26,23 @@ pub(crate) struct Projected {
 impl Projected {
     /// Rows from `row` on that a batch of `budget` bytes is expected to hold, at least 1.
     pub(crate) fn rows_for(&self, row: u64, budget: usize) -> u64 {
+        ((budget as f64 / self.bytes_per_row(row)) as u64).max(1)
+    }
+
+    /// A guess of the Arrow bytes of one row near `row`; above zero.
+    fn bytes_per_row(&self, row: u64) -> f64 {
         let per_row: f64 = self.columns.iter().map(|c| c.bytes_per_row(row)).sum();
-        ((budget as f64 / per_row.max(1.0 / 64.0)) as u64).max(1)
+        per_row.max(1.0 / 64.0)
+    }
+
+    /// Memory for a batch of `count` rows near `row`, of at most `budget` bytes.
+    pub(crate) fn arena(&self, row: u64, count: usize, budget: usize) -> Arena {
+        Arena::new(((count as f64 * self.bytes_per_row(row)) as usize).min(budget))
     }
 
     /// Decodes `rows` of every column. The data of a column may end early, at its share of the budget.
-    pub(crate) fn read(&self, rows: &[Range<u64>], budget: usize) -> Result<Vec<LeafData>> {
-        let reads = self.columns.iter().map(|c| c.read(rows, budget, &self.limits)).collect();
+    pub(crate) fn read(&self, rows: &[Range<u64>], budget: usize, arena: &Arena) -> Result<Vec<LeafData>> {
+        let reads = self.columns.iter().map(|c| c.read(rows, budget, arena, &self.limits)).collect();
         drive(&self.source, join(reads)).map_err(|e| self.in_file(e))
     }
 
@@ -42,7 +53,7 @@ impl Projected {
     }
 
     /// Builds the batch of the first `rows` rows of the leaves.
-    pub(crate) fn build(&self, mut leaves: Vec<LeafData>, rows: usize) -> Result<RecordBatch> {
+    pub(crate) fn build(&self, mut leaves: Vec<LeafData>, rows: usize, arena: &Arena) -> Result<RecordBatch> {
         for (leaf, column) in leaves.iter_mut().zip(&self.columns) {
             leaf.truncate_rows(rows * column.leaf.rows_scale as usize, &column.scheme);
         }
@@ -52,8 +63,8 @@ impl Projected {
         for field in self.schema.fields() {
             let before = leaves.len();
             let path = paths.as_slice().first().map_or("", |c| c.leaf.path.as_str());
-            let array =
-                crate::array::assemble(field, &mut leaves).map_err(|e| self.in_file(e.in_column(path)))?;
+            let array = crate::array::assemble(field, &mut leaves, arena)
+                .map_err(|e| self.in_file(e.in_column(path)))?;
             for _ in leaves.len()..before {
                 paths.next();
             }
@@ -68,14 +79,15 @@ impl Projected {
     pub(crate) fn read_batch(&self, rows: Range<u64>, budget: usize) -> Result<(RecordBatch, u64)> {
         let asked = (rows.end - rows.start) as usize;
         if self.columns.is_empty() || asked == 0 {
-            return Ok((self.build(Vec::new(), asked)?, asked as u64));
+            return Ok((self.build(Vec::new(), asked, &Arena::default())?, asked as u64));
         }
-        let leaves = self.read(&[rows], budget)?;
+        let arena = self.arena(rows.start, asked, budget);
+        let leaves = self.read(&[rows], budget, &arena)?;
         let count = self.common_rows(&leaves, asked);
         if count == 0 {
             return Err(self.in_file(no_progress()));
         }
-        Ok((self.build(leaves, count)?, count as u64))
+        Ok((self.build(leaves, count, &arena)?, count as u64))
     }
 
     pub(crate) fn in_file(&self, e: Error) -> Error {

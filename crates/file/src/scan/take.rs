@@ -7,6 +7,7 @@ use arrow_schema::SchemaRef;
 
 use super::DEFAULT_BATCH_BYTES;
 use super::batch::{Projected, no_progress};
+use crate::encoding::Arena;
 use crate::read::File;
 use crate::{Error, Result};
 
@@ -94,17 +95,20 @@ impl TakeBatches {
             let asked = &left[..count];
             if self.projected.columns.is_empty() {
                 self.done += count;
-                return self.projected.build(Vec::new(), count);
+                return self.projected.build(Vec::new(), count, &Arena::default());
             }
             let order = Order::of(asked);
-            let leaves = self.projected.read(&order.ranges, self.batch_bytes)?;
+            let arena = self.projected.arena(asked[0], count, self.batch_bytes);
+            // Where rows are asked out of order, what is read first is not what is handed out.
+            let first = if order.positions.is_none() { arena.clone() } else { Arena::default() };
+            let leaves = self.projected.read(&order.ranges, self.batch_bytes, &first)?;
             let have = self.projected.common_rows(&leaves, order.distinct);
             if have == 0 {
                 return Err(self.projected.in_file(no_progress()));
             }
             let Some(positions) = &order.positions else {
                 self.done += have;
-                return self.projected.build(leaves, have);
+                return self.projected.build(leaves, have, &arena);
             };
             if have < order.distinct {
                 // Rows are larger than was promised: ask for fewer of them.
@@ -116,7 +120,7 @@ impl TakeBatches {
             for (leaf, column) in leaves.iter().zip(&self.projected.columns) {
                 let scale = column.leaf.rows_scale as usize;
                 let data = leaf
-                    .gather(&positions[..rows], scale, &column.scheme, self.batch_bytes)
+                    .gather(&positions[..rows], scale, &column.scheme, self.batch_bytes, &arena)
                     .map_err(|e| self.projected.in_file(e.in_column(&column.leaf.path)))?;
                 rows = rows.min(data.num_rows / scale);
                 gathered.push(data);
@@ -125,7 +129,7 @@ impl TakeBatches {
                 data.dictionary = leaf.dictionary;
             }
             self.done += rows;
-            return self.projected.build(gathered, rows);
+            return self.projected.build(gathered, rows, &arena);
         }
     }
 }

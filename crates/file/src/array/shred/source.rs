@@ -158,7 +158,7 @@ impl Source {
         {
             let base = out.bytes().len();
             out.extend(self.fixed_bytes(range));
-            let bytes = &mut out.owned().as_slice_mut()[base..];
+            let bytes = &mut out.bytes_mut()[base..];
             for slot in (!valid).set_indices() {
                 bytes[slot * width..(slot + 1) * width].fill(0);
             }

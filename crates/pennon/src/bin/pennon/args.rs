@@ -21,7 +21,8 @@ impl Source {
         let mut options = ReadOptions::default();
         options.format = self.from;
         if let Some(path) = &self.schema {
-            let text = std::fs::read_to_string(path).map_err(|e| Error::io(format!("cannot read {path}"), e))?;
+            let text =
+                std::fs::read_to_string(path).map_err(|e| Error::io(format!("cannot read {path}"), e))?;
             options.schema = Some(Arc::new(schema_from_json(path, &text)?));
         }
         Reader::open(&Input::from_argument(argument), &options)

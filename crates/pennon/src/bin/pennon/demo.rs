@@ -60,7 +60,11 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     line(format!("In short (take: fresh handle each time, median of {RUNS} runs):\n"))?;
     line(table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n"))?;
     if let Some(dir) = &args.keep {
-        line(format!("\nThe Lance files are in {}; try `pennon head {}`.", dir.display(), dir.join("flights.lance").display()))?;
+        line(format!(
+            "\nThe Lance files are in {}; try `pennon head {}`.",
+            dir.display(),
+            dir.join("flights.lance").display()
+        ))?;
     }
     Ok(Outcome::Done)
 }
@@ -116,7 +120,8 @@ fn open(path: &Path) -> Result<Reader> {
 }
 
 fn convert(from: &Reader, to: &Path) -> Result<u64> {
-    let mut writer = create_writer(Format::Lance, Output::path(to, true)?, &from.schema(), &WriterOptions::default())?;
+    let mut writer =
+        create_writer(Format::Lance, Output::path(to, true)?, &from.schema(), &WriterOptions::default())?;
     for batch in from.batches(&Selection::default().with_batch_bytes(8 << 20))? {
         writer.write(&batch?)?;
     }
@@ -162,7 +167,11 @@ fn find_data() -> Result<PathBuf> {
         .chain([built.as_path()])
         .map(|dir| dir.join("testdata"))
         .find(|dir| dir.join(DATA[0].0).exists())
-        .ok_or_else(|| Error::invalid("no testdata/flights.parquet here or above; run the demo in the source tree of pennon"))
+        .ok_or_else(|| {
+            Error::invalid(
+                "no testdata/flights.parquet here or above; run the demo in the source tree of pennon",
+            )
+        })
 }
 
 /// A directory that goes away again, unless it is to be kept.
@@ -177,7 +186,8 @@ impl Scratch {
             Some(dir) => dir.to_owned(),
             None => std::env::temp_dir().join(format!("pennon-demo-{}", std::process::id())),
         };
-        std::fs::create_dir_all(&path).map_err(|e| Error::io(format!("cannot make {}", path.display()), e))?;
+        std::fs::create_dir_all(&path)
+            .map_err(|e| Error::io(format!("cannot make {}", path.display()), e))?;
         Ok(Self { path, keep: keep.is_some() })
     }
 }

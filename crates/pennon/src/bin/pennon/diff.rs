@@ -1,7 +1,10 @@
 //! `pennon diff`: the logical difference of two files of any readable formats.
 
 use pennon::Result;
-use pennon::convert::{Batches, OrderedDifference, Reader, Selection, Sums, compare_ordered, pairs, quote_name, schema_differences};
+use pennon::convert::{
+    Batches, OrderedDifference, Reader, Selection, Sums, compare_ordered, pairs, quote_name,
+    schema_differences,
+};
 use serde_json::{Value, json};
 
 use crate::Outcome;
@@ -15,7 +18,9 @@ const CELLS: usize = 20;
 
 /// Compare two files by what they hold, whatever their formats
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  pennon diff flights.parquet flights.lance\n  pennon diff old.lance new.lance --ordered\n\nWithout --ordered the order of rows does not matter. Exit code 0 equal, 1 different.")]
+#[command(
+    after_help = "Examples:\n  pennon diff flights.parquet flights.lance\n  pennon diff old.lance new.lance --ordered\n\nWithout --ordered the order of rows does not matter. Exit code 0 equal, 1 different."
+)]
 pub(crate) struct Args {
     /// One file
     a: String,
@@ -109,7 +114,11 @@ fn unordered(a: &Sums, b: &Sums, names: &[String]) -> Report {
         columns.push(json!({ "path": name, "equal": equal, "nulls_a": a.nulls[i], "nulls_b": b.nulls[i] }));
         if !equal {
             differing += 1;
-            lines.push(format!("column {name}: values differ; nulls: {} in A, {} in B", count(a.nulls[i]), count(b.nulls[i])));
+            lines.push(format!(
+                "column {name}: values differ; nulls: {} in A, {} in B",
+                count(a.nulls[i]),
+                count(b.nulls[i])
+            ));
         }
     }
     let equal = a == b;
@@ -133,18 +142,37 @@ fn ordered(found: &OrderedDifference, names: &[String]) -> Report {
     }
     let show = |v: &Option<String>| v.as_deref().map_or_else(|| "null".to_owned(), cut);
     for cell in &found.cells {
-        lines.push(format!("row {}, {}: {} in A, {} in B", cell.row, cell.path, show(&cell.a), show(&cell.b)));
+        lines.push(format!(
+            "row {}, {}: {} in A, {} in B",
+            cell.row,
+            cell.path,
+            show(&cell.a),
+            show(&cell.b)
+        ));
     }
-    let by_column: Vec<_> = names.iter().zip(&found.by_column).filter(|(_, n)| **n > 0).map(|(name, n)| format!("{name} {}", count(*n))).collect();
+    let by_column: Vec<_> = names
+        .iter()
+        .zip(&found.by_column)
+        .filter(|(_, n)| **n > 0)
+        .map(|(name, n)| format!("{name} {}", count(*n)))
+        .collect();
     let verdict = if found.is_equal() {
         format!("equal: {} rows, {} columns, in order", count(found.rows_a), names.len())
     } else if found.differing == 0 {
-        format!("different: the first {} rows are equal, then one side ends", count(found.rows_a.min(found.rows_b)))
+        format!(
+            "different: the first {} rows are equal, then one side ends",
+            count(found.rows_a.min(found.rows_b))
+        )
     } else {
         format!("different: {} cells differ: {}", count(found.differing), by_column.join(", "))
     };
-    let columns: Vec<_> = names.iter().zip(&found.by_column).map(|(path, n)| json!({ "path": path, "equal": *n == 0, "differing": n })).collect();
-    let cells: Vec<_> = found.cells.iter().map(|c| json!({ "row": c.row, "path": c.path, "a": c.a, "b": c.b })).collect();
+    let columns: Vec<_> = names
+        .iter()
+        .zip(&found.by_column)
+        .map(|(path, n)| json!({ "path": path, "equal": *n == 0, "differing": n }))
+        .collect();
+    let cells: Vec<_> =
+        found.cells.iter().map(|c| json!({ "row": c.row, "path": c.path, "a": c.a, "b": c.b })).collect();
     let json = json!({ "ordered": true, "rows_a": found.rows_a, "rows_b": found.rows_b, "columns": columns, "differing": found.differing, "cells": cells });
     Report { equal: found.is_equal(), lines, verdict, json }
 }

@@ -8,7 +8,9 @@ use crate::output::{Form, Target};
 
 /// Show the first rows
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  pennon head flights.lance\n  pennon head flights.parquet -n 3 --columns origin,dest\n  pennon head data.csv | jq .")]
+#[command(
+    after_help = "Examples:\n  pennon head flights.lance\n  pennon head flights.parquet -n 3 --columns origin,dest\n  pennon head data.csv | jq ."
+)]
 pub(crate) struct Args {
     /// File to read, - for standard input
     file: String,
@@ -27,7 +29,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let reader = args.source.open(&args.file)?;
     let schema = reader.projected_schema(args.columns.paths().as_deref())?;
-    let mut selection = args.columns.selection().with_rows(0..args.n).with_batch_rows(args.n.clamp(1, 65_536) as usize);
+    let mut selection =
+        args.columns.selection().with_rows(0..args.n).with_batch_rows(args.n.clamp(1, 65_536) as usize);
     selection.threads = 1;
     let target = Target { to: args.to, out: None };
     target.write(&schema, reader.batches(&selection)?, Some(args.n))?;

@@ -39,7 +39,9 @@ enum Outcome {
 /// Formats are found by content when reading and by extension when writing. `-` is standard input or output.
 #[derive(Parser)]
 #[command(name = "pennon", version, arg_required_else_help = true, max_term_width = 100)]
-#[command(after_help = "Examples:\n  pennon demo\n  pennon convert flights.parquet flights.lance\n  pennon head flights.lance\n  pennon take flights.lance --rows 3,1,3 --columns origin,dest\n\nExit codes: 0 done, 1 failed, 2 wrong usage.")]
+#[command(
+    after_help = "Examples:\n  pennon demo\n  pennon convert flights.parquet flights.lance\n  pennon head flights.lance\n  pennon take flights.lance --rows 3,1,3 --columns origin,dest\n\nExit codes: 0 done, 1 failed, 2 wrong usage."
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -101,7 +103,10 @@ fn is_broken_pipe(e: &Error) -> bool {
 
 /// Help and version go out as they are; a wrong use becomes one line.
 fn usage(e: &clap::Error) -> ExitCode {
-    if matches!(e.kind(), Usage::DisplayHelp | Usage::DisplayVersion | Usage::DisplayHelpOnMissingArgumentOrSubcommand) {
+    if matches!(
+        e.kind(),
+        Usage::DisplayHelp | Usage::DisplayVersion | Usage::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
         let code = if e.use_stderr() { 2 } else { 0 };
         let _ = e.print();
         return ExitCode::from(code);
@@ -116,7 +121,9 @@ fn usage(e: &clap::Error) -> ExitCode {
             parts.push(line.strip_prefix("error: ").unwrap_or(line));
         }
     }
-    let verb = std::env::args().nth(1).filter(|v| !v.starts_with('-') && <Cli as clap::CommandFactory>::command().find_subcommand(v).is_some());
+    let verb = std::env::args().nth(1).filter(|v| {
+        !v.starts_with('-') && <Cli as clap::CommandFactory>::command().find_subcommand(v).is_some()
+    });
     let help = verb.map_or_else(|| "pennon --help".to_owned(), |v| format!("pennon {v} --help"));
     eprintln!("pennon: {}; see {help}", one_line(&parts.join(" ")));
     ExitCode::from(2)

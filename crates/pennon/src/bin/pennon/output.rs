@@ -35,7 +35,9 @@ pub(crate) fn form(text: &str) -> Result<Form, String> {
     if text == "table" {
         return Ok(Form::Table);
     }
-    text.parse().map(Form::Format).map_err(|_| "expected table, csv, jsonl, arrow, arrows, parquet or lance".to_owned())
+    text.parse()
+        .map(Form::Format)
+        .map_err(|_| "expected table, csv, jsonl, arrow, arrows, parquet or lance".to_owned())
 }
 
 impl Target {
@@ -53,9 +55,12 @@ impl Target {
             Form::Table => self.write_table(schema, batches, to_file, terminal),
             Form::Format(format) => {
                 // On a pipe nothing can be sought, and a stream can be read while it is written.
-                let format = if format == Format::Arrow && to_file.is_none() { Format::ArrowStream } else { format };
+                let format =
+                    if format == Format::Arrow && to_file.is_none() { Format::ArrowStream } else { format };
                 if terminal && !matches!(format, Format::Csv | Format::Jsonl) {
-                    return Err(Error::invalid(format!("{format} is not text for a terminal; say -o OUT or pipe it into something")));
+                    return Err(Error::invalid(format!(
+                        "{format} is not text for a terminal; say -o OUT or pipe it into something"
+                    )));
                 }
                 let output = Output::create(to_file.unwrap_or("-"), true)?;
                 let progress = (!terminal).then(|| Progress::rows(total));
@@ -73,7 +78,13 @@ impl Target {
         }
     }
 
-    fn write_table(&self, schema: &SchemaRef, batches: Batches, to_file: Option<&str>, terminal: bool) -> Result<()> {
+    fn write_table(
+        &self,
+        schema: &SchemaRef,
+        batches: Batches,
+        to_file: Option<&str>,
+        terminal: bool,
+    ) -> Result<()> {
         let width = terminal.then(|| usize::from(console::Term::stdout().size().1));
         let mut output = Output::create(to_file.unwrap_or("-"), true)?;
         let name = output.name().to_owned();

@@ -13,7 +13,9 @@ impl Progress {
     /// A bar for `total` rows, or a count without an end.
     pub(crate) fn rows(total: Option<u64>) -> Self {
         let bar = match total {
-            Some(total) => ProgressBar::new(total).with_style(style("{wide_bar} {human_pos}/{human_len} rows, {eta}")),
+            Some(total) => {
+                ProgressBar::new(total).with_style(style("{wide_bar} {human_pos}/{human_len} rows, {eta}"))
+            }
             None => ProgressBar::no_length().with_style(style("{spinner} {human_pos} rows, {elapsed}")),
         };
         Self::start(bar)

@@ -22,8 +22,12 @@ pub(crate) enum Rows {
 pub(crate) fn parse(text: &str) -> Result<Vec<Rows>, String> {
     let number = |part: &str, digits: &str| -> Result<i128, String> {
         let digits = digits.trim();
-        let fine = !digits.is_empty() && digits.len() < 30 && digits.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
-        fine.then(|| digits.parse().ok()).flatten().ok_or_else(|| format!("expected N, A..B or A..=B, found {part:?}"))
+        let fine = !digits.is_empty()
+            && digits.len() < 30
+            && digits.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
+        fine.then(|| digits.parse().ok())
+            .flatten()
+            .ok_or_else(|| format!("expected N, A..B or A..=B, found {part:?}"))
     };
     text.split(',')
         .map(|part| match part.split_once("..") {
@@ -38,7 +42,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Rows>, String> {
 
 /// Reads numbers from a file: one a line, or a table with a single integer column.
 pub(crate) fn from_file(path: &str) -> Result<Vec<Rows>> {
-    let wrong = |what: String| Error::invalid(format!("{path}: expected one row number a line or a single integer column, {what}"));
+    let wrong = |what: String| {
+        Error::invalid(format!("{path}: expected one row number a line or a single integer column, {what}"))
+    };
     if path == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map_err(|e| Error::io("cannot read standard input", e))?;
@@ -51,7 +57,8 @@ pub(crate) fn from_file(path: &str) -> Result<Vec<Rows>> {
     }
     let first = start.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii();
     let numeric = !first.is_empty() && first.iter().all(|b| b.is_ascii_digit() || *b == b'-');
-    let blank = start.iter().all(u8::is_ascii_whitespace) && std::fs::metadata(path).is_ok_and(|m| m.is_file());
+    let blank =
+        start.iter().all(u8::is_ascii_whitespace) && std::fs::metadata(path).is_ok_and(|m| m.is_file());
     if numeric || blank {
         let file = File::open(path).map_err(|e| Error::io(format!("cannot read {path}"), e))?;
         return lines(BufReader::new(file), &wrong);
@@ -71,11 +78,25 @@ pub(crate) fn from_file(path: &str) -> Result<Vec<Rows>> {
         if column.null_count() > 0 {
             return Err(wrong("found a null".into()));
         }
-        let cast = |t: &DataType| -> Result<ArrayRef> { arrow_cast::cast(column, t).map_err(|e| wrong(e.to_string())) };
+        let cast = |t: &DataType| -> Result<ArrayRef> {
+            arrow_cast::cast(column, t).map_err(|e| wrong(e.to_string()))
+        };
         if field.data_type().is_signed_integer() {
-            rows.extend(cast(&DataType::Int64)?.as_primitive::<Int64Type>().values().iter().map(|v| Rows::One((*v).into())));
+            rows.extend(
+                cast(&DataType::Int64)?
+                    .as_primitive::<Int64Type>()
+                    .values()
+                    .iter()
+                    .map(|v| Rows::One((*v).into())),
+            );
         } else {
-            rows.extend(cast(&DataType::UInt64)?.as_primitive::<UInt64Type>().values().iter().map(|v| Rows::One((*v).into())));
+            rows.extend(
+                cast(&DataType::UInt64)?
+                    .as_primitive::<UInt64Type>()
+                    .values()
+                    .iter()
+                    .map(|v| Rows::One((*v).into())),
+            );
         }
     }
     Ok(rows)
@@ -87,7 +108,9 @@ fn lines(from: impl BufRead, wrong: &dyn Fn(String) -> Error) -> Result<Vec<Rows
         let line = line.map_err(|e| wrong(format!("line {}: {e}", i + 1)))?;
         let line = line.trim();
         if !line.is_empty() {
-            rows.push(Rows::One(line.parse().map_err(|_| wrong(format!("found {line:?} in line {}", i + 1)))?));
+            rows.push(Rows::One(
+                line.parse().map_err(|_| wrong(format!("found {line:?} in line {}", i + 1)))?,
+            ));
         }
     }
     Ok(rows)
@@ -97,8 +120,15 @@ fn lines(from: impl BufRead, wrong: &dyn Fn(String) -> Error) -> Result<Vec<Rows
 pub(crate) fn resolve(rows: &[Rows], reader: &Reader) -> Result<Vec<u64>> {
     let bad = |row: i128| -> Result<u64> {
         let n = reader.count()?;
-        let range = if n == 0 { "there are no rows to take".to_owned() } else { format!("rows go from 0 to {}", n - 1) };
-        Err(Error::invalid(format!("{}: row {row} is out of range: the file has {n} rows, {range}", reader.name())))
+        let range = if n == 0 {
+            "there are no rows to take".to_owned()
+        } else {
+            format!("rows go from 0 to {}", n - 1)
+        };
+        Err(Error::invalid(format!(
+            "{}: row {row} is out of range: the file has {n} rows, {range}",
+            reader.name()
+        )))
     };
     let num_rows = reader.num_rows().map(i128::from);
     // A reader that does not know its rows finds out while it reads.
@@ -136,6 +166,8 @@ mod tests {
         assert_eq!(parse("5..7, 2..=2").unwrap(), [Rows::Run(5, 7), Rows::Run(2, 3)]);
         assert_eq!(parse("-1").unwrap(), [Rows::One(-1)]);
         assert_eq!(parse("1,x").unwrap_err(), "expected N, A..B or A..=B, found \"x\"");
-        assert!(parse("").is_err() && parse("1..").is_err() && parse("..2").is_err() && parse("1-2").is_err());
+        assert!(
+            parse("").is_err() && parse("1..").is_err() && parse("..2").is_err() && parse("1-2").is_err()
+        );
     }
 }

@@ -8,7 +8,9 @@ use crate::output::Target;
 
 /// Read rows in order, to a table or any format
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  pennon scan flights.lance --columns origin,dep_delay --limit 100\n  pennon scan flights.lance --offset 1000 --limit 50 --to csv\n  pennon scan flights.lance --to arrow -o flights.arrow")]
+#[command(
+    after_help = "Examples:\n  pennon scan flights.lance --columns origin,dep_delay --limit 100\n  pennon scan flights.lance --offset 1000 --limit 50 --to csv\n  pennon scan flights.lance --to arrow -o flights.arrow"
+)]
 pub(crate) struct Args {
     /// File to read, - for standard input
     file: String,

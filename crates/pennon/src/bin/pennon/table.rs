@@ -56,7 +56,10 @@ pub(crate) fn batch(batch: &RecordBatch, width: Option<usize>, color: bool) -> R
             break;
         }
         used += widest;
-        columns.push((cells, field.data_type().is_numeric() || matches!(field.data_type(), DataType::Decimal128(_, _))));
+        columns.push((
+            cells,
+            field.data_type().is_numeric() || matches!(field.data_type(), DataType::Decimal128(_, _)),
+        ));
     }
     let mut table = Table::new();
     table.load_preset(presets::UTF8_FULL_CONDENSED);
@@ -70,8 +73,13 @@ pub(crate) fn batch(batch: &RecordBatch, width: Option<usize>, color: bool) -> R
         }
     }
     let shown = columns.len();
-    let mut text = if shown == 0 { format!("{} rows without columns", batch.num_rows()) } else { table.to_string() };
-    text = if color { text.replace(NULL_MARK, "\u{1b}[2mnull\u{1b}[0m") } else { text.replace(NULL_MARK, "null") };
+    let mut text =
+        if shown == 0 { format!("{} rows without columns", batch.num_rows()) } else { table.to_string() };
+    text = if color {
+        text.replace(NULL_MARK, "\u{1b}[2mnull\u{1b}[0m")
+    } else {
+        text.replace(NULL_MARK, "null")
+    };
     if shown < schema.fields().len() {
         let rest: Vec<_> = schema.fields()[shown..].iter().take(20).map(|f| cut(f.name())).collect();
         let more = schema.fields().len() - shown;

@@ -13,7 +13,9 @@ struct RowList(Vec<Rows>);
 
 /// Fetch rows by number, in the order asked, duplicates kept
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  pennon take flights.lance --rows 3,1,3\n  pennon take flights.lance --rows 100..110,5..=7 --columns origin,dest\n  pennon take flights.lance --rows-from numbers.txt -o picked.parquet")]
+#[command(
+    after_help = "Examples:\n  pennon take flights.lance --rows 3,1,3\n  pennon take flights.lance --rows 100..110,5..=7 --columns origin,dest\n  pennon take flights.lance --rows-from numbers.txt -o picked.parquet"
+)]
 #[command(group(clap::ArgGroup::new("which").required(true).args(["rows", "rows_from"])))]
 pub(crate) struct Args {
     /// File to read, - for standard input

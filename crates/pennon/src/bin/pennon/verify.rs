@@ -12,7 +12,9 @@ use crate::table::{count, size};
 
 /// Check checksums and decode everything, listing every fault with its place
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  pennon verify flights.lance\n  pennon verify flights.lance --json | jq .faults\n\nExit code 1 when there is a fault.")]
+#[command(
+    after_help = "Examples:\n  pennon verify flights.lance\n  pennon verify flights.lance --json | jq .faults\n\nExit code 1 when there is a fault."
+)]
 pub(crate) struct Args {
     /// File to check
     file: String,
