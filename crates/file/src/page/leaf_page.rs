@@ -242,25 +242,27 @@ fn narrow(layers: &[Layer], kept: &[bool], counts: &[usize]) -> (Vec<Layer>, Vec
     (narrow, renumber)
 }
 
-/// The official reader miscounts where layers are declared as narrowly as the data allows:
+/// The official reader fails where layers are declared as narrowly as the data allows:
 ///
 /// A nullable struct around a list is declared nullable on every page (`kept`). If pages of a column
 /// disagree, that reader takes every item of an all-valid page for a struct.
 ///
 /// A list inside a nullable struct is declared nullable. Its null level may never occur, since events end
 /// at the struct's; without it that reader counts null structs wrongly (spec 5.1 knows some such cases).
+///
+/// Structs and the leaf inside a nullable struct, lists between them aside, are declared nullable: they are
+/// null under its nulls, and fields that must not be null are checked against their own parent only.
 fn widen_for_official_reader(layers: &mut [Layer], kept: &[bool]) {
-    for (layer, kept) in layers.iter_mut().zip(kept) {
-        if *kept && *layer == Layer::AllValidItem {
-            *layer = Layer::NullableItem;
-        }
-    }
-    let outermost = layers.iter().rposition(|l| *l == Layer::NullableItem).unwrap_or(0);
-    for layer in &mut layers[..outermost] {
+    let mut in_null_item = false;
+    let mut in_nullable_struct = false;
+    for (layer, kept) in layers.iter_mut().zip(kept).rev() {
         *layer = match *layer {
-            Layer::AllValidList => Layer::NullableList,
-            Layer::EmptyableList => Layer::NullAndEmptyList,
+            Layer::AllValidItem if *kept || in_null_item => Layer::NullableItem,
+            Layer::AllValidList if in_nullable_struct => Layer::NullableList,
+            Layer::EmptyableList if in_nullable_struct => Layer::NullAndEmptyList,
             other => other,
         };
+        in_null_item = *layer == Layer::NullableItem;
+        in_nullable_struct |= in_null_item;
     }
 }
