@@ -251,27 +251,27 @@ fn narrow(layers: &[Layer], kept: &[bool], counts: &[usize]) -> (Vec<Layer>, Vec
     (narrow, renumber)
 }
 
-/// The official reader miscounts in two cases, which are declared wider than they need to be.
+/// The official reader fails where layers are declared as narrowly as the data allows:
 ///
-/// A nullable struct around a list is declared nullable on every page (`kept`): if pages of a column
+/// A nullable struct around a list is declared nullable on every page (`kept`). If pages of a column
 /// disagree, that reader takes every item of an all-valid page for a struct.
 ///
-/// If a struct is declared nullable, a list inside it is all valid, and a list outside it has null or empty
-/// lists, the inner list is declared nullable (spec 5.1).
+/// A list inside a nullable struct is declared nullable. Its null level may never occur, since events end
+/// at the struct's; without it that reader counts null structs wrongly (spec 5.1 knows some such cases).
+///
+/// Structs and the leaf inside a nullable struct, lists between them aside, are declared nullable: they are
+/// null under its nulls, and fields that must not be null are checked against their own parent only.
 fn widen_for_official_reader(layers: &mut [Layer], kept: &[bool]) {
-    for (layer, kept) in layers.iter_mut().zip(kept) {
-        if *kept && *layer == Layer::AllValidItem {
-            *layer = Layer::NullableItem;
-        }
-    }
-    for item in 0..layers.len() {
-        let outside = layers[item + 1..].iter().any(|l| l.is_list() && l.num_def_levels() > 0);
-        if layers[item] == Layer::NullableItem && outside {
-            for inner in &mut layers[..item] {
-                if *inner == Layer::AllValidList {
-                    *inner = Layer::NullableList;
-                }
-            }
-        }
+    let mut in_null_item = false;
+    let mut in_nullable_struct = false;
+    for (layer, kept) in layers.iter_mut().zip(kept).rev() {
+        *layer = match *layer {
+            Layer::AllValidItem if *kept || in_null_item => Layer::NullableItem,
+            Layer::AllValidList if in_nullable_struct => Layer::NullableList,
+            Layer::EmptyableList if in_nullable_struct => Layer::NullAndEmptyList,
+            other => other,
+        };
+        in_null_item = *layer == Layer::NullableItem;
+        in_nullable_struct |= in_null_item;
     }
 }

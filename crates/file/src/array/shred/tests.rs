@@ -111,9 +111,9 @@ fn fixed_size_list_of_structs_of_the_spec_gives_its_levels() {
     let item = Arc::new(Field::new("item", items.data_type().clone(), true));
     let nulls = NullBuffer::from(vec![true, false, true]);
     let page = shred(Arc::new(FixedSizeListArray::new(item, 2, items, Some(nulls))), 0);
-    // The leaf itself has no null here.
-    assert_eq!(page.layers, [AllValidItem, NullableItem, NullableItem]);
-    assert_eq!(def_of(&page), [0, 0, 2, 2, 1, 0]);
+    // The leaf itself has no null here, but it is null under the others.
+    assert_eq!(page.layers, [NullableItem, NullableItem, NullableItem]);
+    assert_eq!(def_of(&page), [0, 0, 3, 3, 2, 0]);
     assert_eq!(ints(&page), [1, 2, 0, 0, 0, 4]);
     assert_eq!(page.num_rows, 3);
 }
@@ -183,7 +183,7 @@ fn a_child_without_nulls_may_be_null_under_a_null_parent() {
     let array: ArrayRef =
         Arc::new(StructArray::new(fields, vec![child], Some(NullBuffer::from(vec![false, true]))));
     let page = shred(array, 0);
-    assert_eq!((def_of(&page), ints(&page)), (vec![1, 0], vec![0, 2]));
+    assert_eq!((def_of(&page), ints(&page)), (vec![2, 0], vec![0, 2]));
 }
 
 #[test]
