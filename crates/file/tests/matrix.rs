@@ -226,13 +226,13 @@ fn cells() -> Vec<Cell> {
     ];
     let ints = [DataType::Int32, DataType::Utf8];
     for (encoding, ask, shows) in [
-        ("Flat", "levels:flat", "def flat(16)"),
-        ("InlineBitpacking", "levels:bitpack", "def inline_bitpacked(16)"),
-        ("OutOfLineBitpacking", "levels:outofline", "def bitpacked("),
-        ("Rle", "levels:rle", "def rle(16)"),
-        ("General(lz4) over Flat", "levels:general(lz4)", "def lz4(flat(16))"),
-        ("General(zstd) over Flat", "levels:general(zstd)", "def zstd(flat(16))"),
-        ("General over Rle", "levels:general(zstd,rle)", "def zstd(rle(16))"),
+        ("Flat", "miniblock;levels:flat", "def flat(16)"),
+        ("InlineBitpacking", "miniblock;levels:bitpack", "def inline_bitpacked(16)"),
+        ("OutOfLineBitpacking", "miniblock;levels:outofline", "def bitpacked("),
+        ("Rle", "miniblock;levels:rle", "def rle(16)"),
+        ("General(lz4) over Flat", "miniblock;levels:general(lz4)", "def lz4(flat(16))"),
+        ("General(zstd) over Flat", "miniblock;levels:general(zstd)", "def zstd(flat(16))"),
+        ("General over Rle", "miniblock;levels:general(zstd,rle)", "def zstd(rle(16))"),
     ] {
         all.push(cell(levels, encoding, ask, shows, ints.to_vec()));
     }
@@ -290,12 +290,12 @@ fn nested(data_type: &DataType, nesting: usize, nullable: bool) -> (Field, Strin
     let leaf = |name: &str| Field::new(name, data_type.clone(), nullable).with_metadata(metadata.clone());
     match nesting {
         0 => (leaf("x"), "x".to_owned()),
-        1 => (Field::new_list("x", leaf("item"), true), "x.item".to_owned()),
-        2 => (Field::new_struct("x", vec![leaf("y")], true), "x.y".to_owned()),
+        1 => (Field::new_list("x", leaf("item"), nullable), "x.item".to_owned()),
+        2 => (Field::new_struct("x", vec![leaf("y")], nullable), "x.y".to_owned()),
         _ => {
             // A name that has to be quoted, too.
-            let item = Field::new_struct("item", vec![leaf("y")], true);
-            (Field::new_large_list("x y", item, true), "`x y`.item.y".to_owned())
+            let item = Field::new_struct("item", vec![leaf("y")], nullable);
+            (Field::new_large_list("x y", item, nullable), "`x y`.item.y".to_owned())
         }
     }
 }
@@ -327,7 +327,11 @@ fn every_encoding_is_written_where_it_is_legal_and_read_by_the_official_library(
                             counts[1] += 1;
                             let path = folder.path().join(format!("{}.lance", jobs.len()));
                             std::fs::write(&path, bytes).expect("the temporary folder takes files");
-                            jobs.push(Job::new(name, path, batch, seed));
+                            let job = Job::new(name, path, batch, seed);
+                            // The official reader ends its process at a row without items in such a column.
+                            let in_parts =
+                                cell.encoding != "VariablePackedStruct" || !nested.contains("list");
+                            jobs.push(if in_parts { job } else { job.whole_only() });
                             of_job.push((c, version));
                         }
                         Err(text) => failures.push((failures.len(), format!("{name}: {text}"))),

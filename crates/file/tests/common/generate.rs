@@ -442,7 +442,7 @@ impl Generator {
                 let n = len * *dimension as usize;
                 let values = if self.null_items && !matches!(item.data_type(), DataType::FixedSizeList(..)) {
                     arrow_array::new_null_array(item.data_type(), n)
-                } else if may_be_null {
+                } else if may_be_null && !self.null_items {
                     self.array(item, n)
                 } else {
                     self.unsliced(item, n, false)

@@ -58,6 +58,13 @@ impl Job {
         Self { name, file, columns: None, expected, ranges, takes }
     }
 
+    /// Only the whole read, for what the official library cannot read in parts.
+    pub fn whole_only(mut self) -> Self {
+        self.ranges.clear();
+        self.takes.clear();
+        self
+    }
+
     fn compare(&self, out: &str) -> Result<(), String> {
         let check = |suffix: String, expected: RecordBatch, what: String| {
             let found =
@@ -132,7 +139,21 @@ pub fn ask(python: &Path, jobs: &[Job]) -> Vec<Result<(), String>> {
             panic!("{} answered nothing: does it have the official library?", python.display());
         }
     }
+    results.iter().enumerate().filter(|(_, r)| r.is_err()).for_each(|(i, _)| keep(&jobs[i], i));
     results
+}
+
+/// Keeps a failed job's file and the values it should hold in the folder `PENNON_KEEP`, if it is set.
+fn keep(job: &Job, number: usize) {
+    let Some(folder) = std::env::var_os("PENNON_KEEP").map(PathBuf::from) else { return };
+    let kept = std::fs::create_dir_all(&folder)
+        .and_then(|()| std::fs::copy(&job.file, folder.join(format!("{number}.lance"))))
+        .and_then(|_| std::fs::File::create(folder.join(format!("{number}.arrow"))));
+    let file = kept.expect("PENNON_KEEP names a folder to write to");
+    let schema = job.expected.schema();
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &schema).expect("IPC");
+    writer.write(&job.expected).and_then(|()| writer.finish()).expect("IPC");
+    println!("kept: {number}: {}", job.name);
 }
 
 /// `batches` as one, for use as expected values.

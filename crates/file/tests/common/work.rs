@@ -47,6 +47,6 @@ pub fn no_failures(what: &str, failures: &[(usize, String)], name: impl Fn(usize
         return;
     }
     let shown: Vec<String> =
-        failures.iter().take(30).map(|(i, text)| format!("  {}: {text}", name(*i))).collect();
+        failures.iter().take(60).map(|(i, text)| format!("  {}: {text}", name(*i))).collect();
     panic!("{what}: {} failed\n{}", failures.len(), shown.join("\n"));
 }
