@@ -8,7 +8,7 @@ use crate::container::ColumnRecord;
 use crate::encoding::Arena;
 use crate::error::corrupt;
 use crate::io::{Decode, Segments, Step};
-use crate::page::{LeafData, LeafShape, LevelScheme, Page, PageBuffers, PageRead, PageScratch};
+use crate::page::{LeafData, LeafShape, LevelScheme, Page, PageBuffers, PageRead, PageScratch, ZipWidth};
 use crate::schema::Leaf;
 use crate::{Error, Limits, Result};
 
@@ -100,6 +100,15 @@ impl Column {
             },
         };
         (num_items * (width + levels) + levels) * scale
+    }
+
+    /// The end of the page with `row`, if its values are handed out as they are in the file.
+    pub(crate) fn slice_end(&self, row: u64) -> Option<u64> {
+        let scale = self.leaf.rows_scale;
+        let page = self.pages.get(self.page_of(row.checked_mul(scale)?))?;
+        let plain = matches!(&page.layout, crate::page::Layout::FullZip(z)
+            if z.bits_rep + z.bits_def == 0 && matches!(z.width, ZipWidth::Value(_)) && !z.values.compresses());
+        plain.then(|| (page.first_row + page.num_rows) / scale)
     }
 
     /// A decoder of `rows` of the file: ascending, disjoint, none empty, all inside.

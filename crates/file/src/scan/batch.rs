@@ -35,6 +35,14 @@ impl Projected {
         per_row.max(1.0 / 64.0)
     }
 
+    /// Where a batch of `rows` had better end: at the edge of a page that is handed out as a slice of the
+    /// file, unless that leaves next to nothing. Two such pages in one array would have to be copied.
+    pub(crate) fn cut(&self, rows: Range<u64>) -> u64 {
+        let least = rows.start + (rows.end - rows.start).div_ceil(8);
+        let edges = self.columns.iter().filter_map(|c| c.slice_end(rows.start));
+        edges.filter(|edge| *edge >= least).fold(rows.end, u64::min)
+    }
+
     /// Memory for a batch of `count` rows near `row`, of at most `budget` bytes.
     pub(crate) fn arena(&self, row: u64, count: usize, budget: usize) -> Arena {
         Arena::new(((count as f64 * self.bytes_per_row(row)) as usize).min(budget))

@@ -119,6 +119,7 @@ impl Plan {
         }
         let start = self.rows.start;
         let end = self.rows.end.min(start.saturating_add(self.task_rows(projected, start)));
+        let end = projected.cut(start..end);
         self.rows.start = end;
         Some(start..end)
     }
