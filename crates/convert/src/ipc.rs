@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{DictionaryHandling, IpcWriteOptions};
 use arrow_schema::SchemaRef;
-use pennon_file::{Error, Result};
+use pennon_file::{Compression, Error, Result};
 
 use crate::dictionary::Unifier;
 use crate::guard::{arrow_error, guard};
@@ -18,7 +18,7 @@ use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
 use crate::rebatch::RowRange;
 use crate::reader::{Batches, Selection};
-use crate::writer::{BatchWriter, Compression, WriterOptions};
+use crate::writer::{BatchWriter, WriterOptions};
 
 const READING: &str = "reading Arrow IPC";
 const WRITING: &str = "writing Arrow IPC";
@@ -187,9 +187,9 @@ fn open_stream(bytes: &FromStart) -> Result<Stream> {
 
 fn write_options(options: &WriterOptions) -> Result<IpcWriteOptions> {
     let compression = match options.compression {
-        None | Some(Compression::None) => None,
-        Some(Compression::Lz4) => Some(CompressionType::LZ4_FRAME),
-        Some(Compression::Zstd(_)) => Some(CompressionType::ZSTD),
+        Compression::Lz4 => Some(CompressionType::LZ4_FRAME),
+        Compression::Zstd(_) => Some(CompressionType::ZSTD),
+        _ => None,
     };
     IpcWriteOptions::default().try_with_compression(compression).map_err(|e| arrow_error(WRITING, e))
 }

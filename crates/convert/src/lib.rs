@@ -60,4 +60,4 @@ pub use rebatch::batch_bytes;
 pub use schema_json::{schema_from_json, schema_to_json};
 pub use types::type_name;
 pub use text::readable;
-pub use writer::{BatchWriter, Compression, WriterOptions, create_writer, writable};
+pub use writer::{BatchWriter, WriterOptions, create_writer, writable};

@@ -18,14 +18,14 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{ChunkReader, Length};
-use pennon_file::{Error, Result};
+use pennon_file::{Compression, Error, Result};
 
 use crate::guard::{arrow_error, guard, one_line};
 use crate::input::{Bytes, Cursor64};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
 use crate::reader::{Batches, Selection};
-use crate::writer::{BatchWriter, Compression, WriterOptions};
+use crate::writer::{BatchWriter, WriterOptions};
 
 /// Rows of a batch before anything is known about their size.
 const FIRST_ROWS: usize = 1024;
@@ -280,10 +280,10 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn create(output: Output, schema: &SchemaRef, options: &WriterOptions) -> Result<Self> {
         let compression = match options.compression {
-            None => parquet::basic::Compression::ZSTD(zstd_level(ZSTD_LEVEL)?),
-            Some(Compression::None) => parquet::basic::Compression::UNCOMPRESSED,
-            Some(Compression::Lz4) => parquet::basic::Compression::LZ4_RAW,
-            Some(Compression::Zstd(level)) => parquet::basic::Compression::ZSTD(zstd_level(level.unwrap_or(ZSTD_LEVEL))?),
+            Compression::None => parquet::basic::Compression::UNCOMPRESSED,
+            Compression::Lz4 => parquet::basic::Compression::LZ4_RAW,
+            Compression::Zstd(level) => parquet::basic::Compression::ZSTD(zstd_level(level.unwrap_or(ZSTD_LEVEL))?),
+            _ => parquet::basic::Compression::ZSTD(zstd_level(ZSTD_LEVEL)?),
         };
         let budget = options.memory_bytes.unwrap_or(64 << 20);
         let properties = WriterProperties::builder()

@@ -15,10 +15,10 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use pennon_convert::{
-    BatchWriter, Compression, Format, Input, Output, ReadOptions, Reader, Selection, WriterOptions, compare_ordered,
+    BatchWriter, Format, Input, Output, ReadOptions, Reader, Selection, WriterOptions, compare_ordered,
     create_writer,
 };
-use pennon_file::Result;
+use pennon_file::{Compression, Result};
 
 fn flat(rows: i64) -> RecordBatch {
     let some = |i: i64| i % 7 != 3;
@@ -158,7 +158,7 @@ impl WithNoMetadata for SchemaRef {
 
 fn compressed(compression: Compression) -> WriterOptions {
     let mut options = WriterOptions::default();
-    options.compression = Some(compression);
+    options.compression = compression;
     options
 }
 

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use pennon::convert::{
-    Batches, BatchWriter, Compression, Format, Input, Output, ReadOptions, Reader, Staged, WriterOptions, compare_ordered,
+    Batches, BatchWriter, Format, Input, Output, ReadOptions, Reader, Staged, WriterOptions, compare_ordered,
     create_writer, schema_difference,
 };
-use pennon::{Error, FormatVersion, Result};
+use pennon::{Compression, Error, FormatVersion, Result};
 
 use crate::Outcome;
 use crate::args::{self, Columns, Source};
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     format_version: Option<String>,
     /// Compression: auto, none, lz4, zstd or zstd:LEVEL
     #[arg(long, value_name = "METHOD", value_parser = compression, default_value = "auto")]
-    compression: Auto,
+    compression: Compression,
     /// Alignment of buffers in a Lance target
     #[arg(long, value_name = "BYTES", value_parser = ["64", "4096"])]
     align: Option<String>,
@@ -50,22 +50,18 @@ pub(crate) struct Args {
     source: Source,
 }
 
-/// A compression method; `None` leaves it to the format.
-#[derive(Debug, Clone, Copy)]
-struct Auto(Option<Compression>);
-
-fn compression(text: &str) -> Result<Auto, String> {
+fn compression(text: &str) -> Result<Compression, String> {
     let wrong = || format!("expected auto, none, lz4, zstd or zstd:LEVEL, found {text:?}");
-    Ok(Auto(match text {
-        "auto" => None,
-        "none" => Some(Compression::None),
-        "lz4" => Some(Compression::Lz4),
-        "zstd" => Some(Compression::Zstd(None)),
+    Ok(match text {
+        "auto" => Compression::Auto,
+        "none" => Compression::None,
+        "lz4" => Compression::Lz4,
+        "zstd" => Compression::Zstd(None),
         _ => {
             let level = text.strip_prefix("zstd:").and_then(|l| l.parse::<i32>().ok()).filter(|l| (1..=22).contains(l));
-            Some(Compression::Zstd(Some(level.ok_or_else(wrong)?)))
+            Compression::Zstd(Some(level.ok_or_else(wrong)?))
         }
-    }))
+    })
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
@@ -116,7 +112,7 @@ fn only_lance(args: &Args, format: Format) -> Result<()> {
     if let Some((option, _)) = given.iter().find(|(_, given)| *given).filter(|_| format != Format::Lance) {
         return Err(Error::invalid(format!("{option} is about Lance files; the target is {format}")));
     }
-    if matches!(format, Format::Csv | Format::Jsonl) && args.compression.0.is_some_and(|c| c != Compression::None) {
+    if matches!(format, Format::Csv | Format::Jsonl) && !matches!(args.compression, Compression::Auto | Compression::None) {
         return Err(Error::invalid(format!("--compression: a {format} file is plain text; compress it afterwards")));
     }
     Ok(())
@@ -125,7 +121,7 @@ fn only_lance(args: &Args, format: Format) -> Result<()> {
 fn writer_options(args: &Args) -> Result<WriterOptions> {
     let mut options = WriterOptions::default();
     options.format_version = args.format_version.as_deref().map(str::parse::<FormatVersion>).transpose()?;
-    options.compression = args.compression.0;
+    options.compression = args.compression;
     options.alignment = args.align.as_deref().and_then(|a| a.parse().ok());
     options.max_page_bytes = args.max_page_bytes;
     options.memory_bytes = usize::try_from(args.columns.memory).ok();

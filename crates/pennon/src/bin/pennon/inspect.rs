@@ -116,7 +116,7 @@ fn share(file: &File, column: &ColumnInspection) -> f64 {
 /// The shape is a contract: it only grows.
 fn to_json(file: &File, inspection: &Inspection, with_pages: bool) -> Value {
     let rounded = |x: f64| (x * 1e6).round() / 1e6;
-    let global: Vec<_> = inspection.global_buffers.iter().enumerate().map(|(index, b)| {
+    let global = inspection.global_buffers.iter().enumerate().map(|(index, b)| {
         json!({ "index": index, "offset": b.offset, "bytes": b.bytes, "kind": b.kind })
     });
     let columns = inspection.columns.iter().enumerate().map(|(index, c)| {
