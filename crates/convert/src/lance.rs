@@ -1,13 +1,14 @@
 //! Lance, through pennon-file.
 
+use std::io::BufWriter;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use pennon_file::{Error, File, OpenOptions, Result};
+use pennon_file::{Error, File, FileWriter, OpenOptions, Result, WriteOptions};
 
 use crate::input::Bytes;
-use crate::output::{Output, Staged};
+use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
 use crate::reader::{Batches, Selection};
 use crate::writer::{BatchWriter, WriterOptions};
@@ -71,20 +72,39 @@ fn in_order(batches: Batches, projection: Option<&Projection>) -> Batches {
 }
 
 /// Writes Lance.
-pub(crate) struct Writer;
+pub(crate) struct Writer {
+    inner: FileWriter<Buffered>,
+}
 
 impl Writer {
-    pub(crate) fn create(_output: Output, _schema: &SchemaRef, _options: &WriterOptions) -> Result<Self> {
-        Err(Error::unsupported("writing Lance is being built"))
+    pub(crate) fn create(output: Output, schema: &SchemaRef, options: &WriterOptions) -> Result<Self> {
+        let mut write = WriteOptions::default();
+        if let Some(version) = options.format_version {
+            write.format_version = version;
+        }
+        write.compression = options.compression;
+        if let Some(alignment) = options.alignment {
+            write.alignment = alignment;
+        }
+        if let Some(bytes) = options.max_page_bytes {
+            write.max_page_bytes = bytes;
+        }
+        if let Some(bytes) = options.memory_bytes {
+            write.memory_bytes = bytes;
+        }
+        write.checksums = options.checksums;
+        // Page buffers are large; the buffer gathers the small pieces between them.
+        let inner = FileWriter::new(BufWriter::with_capacity(1 << 16, output), schema, write)?;
+        Ok(Self { inner })
     }
 }
 
 impl BatchWriter for Writer {
-    fn write(&mut self, _batch: &RecordBatch) -> Result<()> {
-        Ok(())
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.inner.write(batch)
     }
 
     fn finish(self: Box<Self>) -> Result<Staged> {
-        Err(Error::unsupported("writing Lance is being built"))
+        unbuffer(self.inner.finish()?)?.stage()
     }
 }

@@ -10,22 +10,22 @@ use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-    RowSelection, RowSelector,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+    RowSelector,
 };
 use parquet::basic::ZstdLevel;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{ChunkReader, Length};
-use pennon_file::{Error, Result};
+use pennon_file::{Compression, Error, Result};
 
 use crate::guard::{arrow_error, guard, one_line};
 use crate::input::{Bytes, Cursor64};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
 use crate::reader::{Batches, Selection};
-use crate::writer::{BatchWriter, Compression, WriterOptions};
+use crate::writer::{BatchWriter, WriterOptions};
 
 /// Rows of a batch before anything is known about their size.
 const FIRST_ROWS: usize = 1024;
@@ -64,10 +64,7 @@ impl ChunkReader for At {
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<::bytes::Bytes> {
         // Lengths come from the file: checked before memory is asked for.
         if start.checked_add(length as u64).is_none_or(|end| end > self.len) {
-            return Err(ParquetError::EOF(format!(
-                "expected {length} bytes at offset {start}, the file has {} bytes",
-                self.len
-            )));
+            return Err(ParquetError::EOF(format!("expected {length} bytes at offset {start}, the file has {} bytes", self.len)));
         }
         let mut buffer = vec![0; length];
         self.file.read_exact_at(&mut buffer, start)?;
@@ -80,10 +77,7 @@ fn parquet_error(what: &str, error: ParquetError) -> Error {
         ParquetError::NYI(text) => Error::unsupported(format!("{what}: {}", one_line(&text))),
         ParquetError::General(text) | ParquetError::EOF(text) | ParquetError::ArrowError(text) => {
             match text.contains("Disabled feature") {
-                true => Error::unsupported(format!(
-                    "{what}: a compression method that this build does not read ({})",
-                    one_line(&text)
-                )),
+                true => Error::unsupported(format!("{what}: a compression method that this build does not read ({})", one_line(&text))),
                 false => Error::corrupt(format!("{what}: {}", one_line(&text))),
             }
         }
@@ -102,8 +96,7 @@ impl Source {
         };
         let file = At { file: Arc::new(file), len };
         let metadata = guard("reading the Parquet footer", || {
-            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
-                .map_err(|e| parquet_error("reading the Parquet footer", e))
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| parquet_error("reading the Parquet footer", e))
         })?;
         Ok(Self { file, metadata, indexed: OnceLock::new() })
     }
@@ -113,17 +106,14 @@ impl Source {
     }
 
     pub(crate) fn num_rows(&self) -> u64 {
-        let rows =
-            self.metadata.metadata().row_groups().iter().map(|g| u64::try_from(g.num_rows()).unwrap_or(0));
+        let rows = self.metadata.metadata().row_groups().iter().map(|g| u64::try_from(g.num_rows()).unwrap_or(0));
         rows.fold(0, u64::saturating_add)
     }
 
     fn mask(&self, projection: Option<&Projection>) -> ProjectionMask {
         match projection {
             None => ProjectionMask::all(),
-            Some(p) => {
-                ProjectionMask::leaves(self.metadata.parquet_schema(), p.leaves(self.metadata.schema()))
-            }
+            Some(p) => ProjectionMask::leaves(self.metadata.parquet_schema(), p.leaves(self.metadata.schema())),
         }
     }
 
@@ -135,12 +125,7 @@ impl Source {
             let (from, to) = (selection.rows.start.max(first), selection.rows.end.min(end));
             if from < to {
                 let bytes = u64::try_from(group.total_byte_size()).unwrap_or(0) / (end - first);
-                groups.push(Group {
-                    index,
-                    skip: (from - first) as usize,
-                    rows: (to - from) as usize,
-                    row_bytes: bytes,
-                });
+                groups.push(Group { index, skip: (from - first) as usize, rows: (to - from) as usize, row_bytes: bytes });
             }
             first = end;
         }
@@ -167,9 +152,7 @@ impl Source {
             Some(metadata) => metadata.clone(),
             None => {
                 let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-                let loaded = guard(WHAT, || {
-                    ArrowReaderMetadata::load(&self.file, options).map_err(|e| parquet_error(WHAT, e))
-                })?;
+                let loaded = guard(WHAT, || ArrowReaderMetadata::load(&self.file, options).map_err(|e| parquet_error(WHAT, e)))?;
                 self.indexed.get_or_init(|| loaded).clone()
             }
         };
@@ -207,9 +190,7 @@ impl Iterator for Guarded {
 
     fn next(&mut self) -> Option<Self::Item> {
         let reader = self.reader.as_mut()?;
-        let next = guard("decoding Parquet", || {
-            reader.next().transpose().map_err(|e| arrow_error("decoding Parquet", e))
-        });
+        let next = guard("decoding Parquet", || reader.next().transpose().map_err(|e| arrow_error("decoding Parquet", e)));
         if !matches!(next, Ok(Some(_))) {
             self.reader = None;
         }
@@ -268,8 +249,7 @@ impl Iterator for Groups {
                     Some(Ok(batch)) => {
                         let bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
                         self.row_bytes = self.row_bytes.max(bytes).max(1);
-                        let projected =
-                            self.projection.as_ref().map_or(Ok(batch.clone()), |p| p.apply_pruned(&batch));
+                        let projected = self.projection.as_ref().map_or(Ok(batch.clone()), |p| p.apply_pruned(&batch));
                         return Some(projected);
                     }
                     Some(Err(e)) => {
@@ -300,12 +280,10 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn create(output: Output, schema: &SchemaRef, options: &WriterOptions) -> Result<Self> {
         let compression = match options.compression {
-            None => parquet::basic::Compression::ZSTD(zstd_level(ZSTD_LEVEL)?),
-            Some(Compression::None) => parquet::basic::Compression::UNCOMPRESSED,
-            Some(Compression::Lz4) => parquet::basic::Compression::LZ4_RAW,
-            Some(Compression::Zstd(level)) => {
-                parquet::basic::Compression::ZSTD(zstd_level(level.unwrap_or(ZSTD_LEVEL))?)
-            }
+            Compression::None => parquet::basic::Compression::UNCOMPRESSED,
+            Compression::Lz4 => parquet::basic::Compression::LZ4_RAW,
+            Compression::Zstd(level) => parquet::basic::Compression::ZSTD(zstd_level(level.unwrap_or(ZSTD_LEVEL))?),
+            _ => parquet::basic::Compression::ZSTD(zstd_level(ZSTD_LEVEL)?),
         };
         let budget = options.memory_bytes.unwrap_or(64 << 20);
         let properties = WriterProperties::builder()
@@ -327,15 +305,12 @@ fn unwritable(e: Error) -> Error {
 }
 
 fn zstd_level(level: i32) -> Result<ZstdLevel> {
-    ZstdLevel::try_new(level)
-        .map_err(|_| Error::invalid(format!("zstd level {level}: Parquet takes 1 to 22")))
+    ZstdLevel::try_new(level).map_err(|_| Error::invalid(format!("zstd level {level}: Parquet takes 1 to 22")))
 }
 
 impl BatchWriter for Writer {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        guard("writing Parquet", || {
-            self.inner.write(batch).map_err(|e| unwritable(parquet_error("writing Parquet", e)))
-        })
+        guard("writing Parquet", || self.inner.write(batch).map_err(|e| unwritable(parquet_error("writing Parquet", e))))
     }
 
     fn finish(self: Box<Self>) -> Result<Staged> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
-use pennon_file::{Error, FormatVersion, Result};
+use pennon_file::{Compression, Error, FormatVersion, Result};
 
 use crate::format::Format;
 use crate::output::{Failure, Output, Staged};
@@ -25,8 +25,8 @@ pub trait BatchWriter: Send {
 pub struct WriterOptions {
     /// Format version of a Lance file; `None` means the default.
     pub format_version: Option<FormatVersion>,
-    /// General compression; `None` leaves it to the format.
-    pub compression: Option<Compression>,
+    /// General compression; `Auto` leaves it to the format.
+    pub compression: Compression,
     /// Alignment of buffers in a Lance file; `None` means the default.
     pub alignment: Option<u64>,
     /// Bound on the Arrow bytes of a Lance page; `None` means the default.
@@ -41,25 +41,13 @@ impl Default for WriterOptions {
     fn default() -> Self {
         Self {
             format_version: None,
-            compression: None,
+            compression: Compression::Auto,
             alignment: None,
             max_page_bytes: None,
             memory_bytes: None,
             checksums: true,
         }
     }
-}
-
-/// A general compression method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Compression {
-    /// None.
-    None,
-    /// LZ4.
-    Lz4,
-    /// Zstandard, with a level or the format's own default.
-    Zstd(Option<i32>),
 }
 
 /// Makes a writer of `format` for batches of `schema`.

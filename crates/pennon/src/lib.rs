@@ -18,12 +18,14 @@
 
 use std::path::Path;
 
+use arrow_schema::Schema;
+
 pub use pennon_convert as convert;
 pub use pennon_file::io;
 pub use pennon_file::{
-    Batches, ColumnInspection, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, File,
-    FormatVersion, GlobalBufferInspection, Inspection, Limits, OpenOptions, PageInspection, Place, Result,
-    Scan, Take, TakeBatches, VerifyReport,
+    Batches, ColumnInspection, Compression, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, File,
+    FileEncoder, FileWriter, FormatVersion, GlobalBufferInspection, Inspection, Limits, OpenOptions, PageInspection,
+    PathWriter, Place, Result, Scan, Take, TakeBatches, VerifyReport, WriteOptions,
 };
 
 /// Opens a local Lance file.
@@ -38,4 +40,28 @@ pub use pennon_file::{
 /// The file cannot be read, is not a Lance file, has a format version that is not read, or is damaged.
 pub fn open(path: impl AsRef<Path>) -> Result<File> {
     File::open(path)
+}
+
+/// Starts a Lance file at `path` for batches of `schema`. The file appears there when
+/// [`finish`](PathWriter::finish) succeeds, and replaces what was there.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+///
+/// # let path = std::env::temp_dir().join(format!("pennon-create-{}.lance", std::process::id()));
+/// let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
+/// let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+/// let mut writer = pennon::create(&path, &batch.schema())?;
+/// writer.write(&batch)?;
+/// writer.finish()?;
+/// assert_eq!(pennon::open(&path)?.num_rows(), 1000);
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), pennon::Error>(())
+/// ```
+///
+/// # Errors
+/// The directory cannot be written to, or the schema has a type that the format does not hold.
+pub fn create(path: impl AsRef<Path>, schema: &Schema) -> Result<PathWriter> {
+    PathWriter::create(path, schema, WriteOptions::default())
 }

@@ -11,9 +11,7 @@ use crate::table::{count, cut, plain, size};
 
 /// Show the make-up of a Lance file: pages, layouts, encodings, bytes per column
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  pennon inspect flights.lance\n  pennon inspect flights.lance --pages\n  pennon inspect flights.lance --json | jq '.columns[] | {path, bytes}'"
-)]
+#[command(after_help = "Examples:\n  pennon inspect flights.lance\n  pennon inspect flights.lance --pages\n  pennon inspect flights.lance --json | jq '.columns[] | {path, bytes}'")]
 pub(crate) struct Args {
     /// Lance file
     file: String,
@@ -118,10 +116,9 @@ fn share(file: &File, column: &ColumnInspection) -> f64 {
 /// The shape is a contract: it only grows.
 fn to_json(file: &File, inspection: &Inspection, with_pages: bool) -> Value {
     let rounded = |x: f64| (x * 1e6).round() / 1e6;
-    let global: Vec<_> =
-        inspection.global_buffers.iter().enumerate().map(
-            |(index, b)| json!({ "index": index, "offset": b.offset, "bytes": b.bytes, "kind": b.kind }),
-        );
+    let global = inspection.global_buffers.iter().enumerate().map(|(index, b)| {
+        json!({ "index": index, "offset": b.offset, "bytes": b.bytes, "kind": b.kind })
+    });
     let columns = inspection.columns.iter().enumerate().map(|(index, c)| {
         let mut column = json!({
             "index": index,
@@ -151,8 +148,7 @@ fn to_json(file: &File, inspection: &Inspection, with_pages: bool) -> Value {
 }
 
 fn page_to_json(page: &PageInspection) -> Value {
-    let buffers: Vec<_> =
-        page.buffers.iter().map(|(offset, bytes)| json!({ "offset": offset, "bytes": bytes })).collect();
+    let buffers: Vec<_> = page.buffers.iter().map(|(offset, bytes)| json!({ "offset": offset, "bytes": bytes })).collect();
     json!({
         "first_row": page.first_row,
         "num_rows": page.num_rows,

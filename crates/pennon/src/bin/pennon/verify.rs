@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         Err(e) => return Err(e),
     };
     if args.json {
-        let each: Vec<_> = faults.iter().map(|f| {
+        let each = faults.iter().map(|f| {
             let place = f.place();
             json!({
                 "class": class(f), "message": f.message(), "column": place.column, "page": place.page,
