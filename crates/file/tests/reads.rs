@@ -148,17 +148,30 @@ fn one_row_of_a_3_kib_vector_column_reads_at_most_8_kib() {
     let vectors = FixedSizeListArray::new(item, DIMENSION as i32, Arc::new(values), None);
     let batch =
         batch(vec![("id", Arc::new(Int64Array::from_iter_values(0..2000))), ("vector", Arc::new(vectors))]);
-    let bytes = written(&[batch.clone()]);
-    for row in [0, 777, 1999] {
-        let (counted, file) = opened(&bytes, 4096);
-        counted.drain();
-        let found = take(&file, &[row], Some(&["vector"])).expect("take");
-        let reads = counted.drain();
-        println!("reads: one vector: {} reads of {} bytes", reads.len(), total(&reads));
-        assert!(total(&reads) <= 8192, "row {row}: {reads:?}");
-        let expected = expected_take(&batch, &[row]);
-        let expected = expected.project(&[1]).expect("column 1");
-        assert_eq!(common::compare::difference(&[expected], &found), None);
+    for checksums in [false, true] {
+        let mut options = WriteOptions::default();
+        options.checksums = checksums;
+        let bytes = write(&batch.schema(), std::slice::from_ref(&batch), options).expect("write");
+        // The checksums of a page are read once, with its index: 4 bytes for each 4 KiB of the page.
+        let page_checksums = if checksums { (2000 * 4 * DIMENSION as u64).div_ceil(4096) * 4 } else { 0 };
+        for row in [0, 777, 1999] {
+            let (counted, file) = opened(&bytes, 4096);
+            counted.drain();
+            let found = take(&file, &[row], Some(&["vector"])).expect("take");
+            let reads = counted.drain();
+            take(&file, &[row / 2 + 1], Some(&["vector"])).expect("take");
+            let warm = total(&counted.drain());
+            println!(
+                "reads: one vector, checksums {checksums}: {} reads of {} bytes; the next {warm}",
+                reads.len(),
+                total(&reads)
+            );
+            assert!(total(&reads) <= 8192 + page_checksums, "row {row}: {reads:?}");
+            assert!(bytes_in(&reads, &buffers_of(&file, "vector")) <= 8192, "row {row}: {reads:?}");
+            assert!(warm <= 8192, "row {}: {warm} bytes", row / 2 + 1);
+            let expected = expected_take(&batch, &[row]).project(&[1]).expect("column 1");
+            assert_eq!(common::compare::difference(&[expected], &found), None);
+        }
     }
 }
 
