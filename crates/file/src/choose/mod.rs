@@ -18,8 +18,6 @@ mod spec;
 mod tuning;
 mod values;
 
-#[cfg(test)]
-mod tests;
 
 use crate::encoding::{Encoding, Scheme, Values};
 use crate::page::encode::{EncodedPage, LevelChoice};

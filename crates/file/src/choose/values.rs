@@ -8,8 +8,8 @@ use arrow_buffer::BooleanBuffer;
 use super::spec::ValueSpec;
 use super::tuning::{Switch, Tuning};
 use crate::encoding::{Encoding, PackedField, PackedWidth, Scheme, ValueWriter, Values, train_fsst};
-use crate::page::mini_block::{ChunkRule, Count, runs};
 use crate::page::{LeafPage, ZipWidth};
+use crate::page::mini_block::{ChunkRule, Count, runs};
 use crate::{Error, Result};
 
 /// Values of a bit-packed chunk.
@@ -317,27 +317,27 @@ pub(super) fn zip_width(values: &Values) -> Result<ZipWidth> {
 
 /// A fixed-size list of which every item is null stores the items' validity alone (spec 10.3).
 pub(super) fn without_null_items(encoding: Encoding, page: &LeafPage) -> Encoding {
-    fn replaced(encoding: Encoding, values: &Values, valid: Option<&BooleanBuffer>, rows: usize) -> Encoding {
+    // `valid` has a bit for each of the list's rows; one is null if anything outside is.
+    fn replaced(encoding: Encoding, values: &Values, valid: Option<&BooleanBuffer>) -> Encoding {
         let (Encoding::FixedSizeList { dimension, has_validity, items }, Values::List(list)) =
             (encoding.clone(), values)
         else {
             return encoding;
         };
-        let per_row = list.items.len() / rows.max(1);
-        let is_null = |row: usize, item: usize| {
-            list.item_validity.as_ref().is_some_and(|v| !v.get_bit(row * per_row + item))
+        let item_is_valid = |item: usize| {
+            valid.is_none_or(|v| v.value(item / list.dimension))
+                && list.item_validity.as_ref().is_none_or(|v| v.get_bit(item))
         };
-        let row_is_null =
-            |row: usize| valid.is_some_and(|v| !v.value(row)) || (0..per_row).all(|item| is_null(row, item));
+        let valid_items = BooleanBuffer::collect_bool(list.items.len(), item_is_valid);
         let items = match *items {
-            Encoding::Flat { .. } if has_validity && (0..rows).all(row_is_null) => {
+            Encoding::Flat { .. } if has_validity && !valid_items.has_true() => {
                 Encoding::Constant { value: None }
             }
-            items => replaced(items, &list.items, valid, rows),
+            items => replaced(items, &list.items, Some(&valid_items)),
         };
         Encoding::FixedSizeList { dimension, has_validity, items: Box::new(items) }
     }
-    replaced(encoding, &page.values, page.value_validity().as_ref(), page.values.len())
+    replaced(encoding, &page.values, page.value_validity().as_ref())
 }
 
 /// `width`, less the items that an encoding leaves out.
@@ -355,9 +355,7 @@ pub(super) fn width_of(encoding: &Encoding, width: ZipWidth) -> ZipWidth {
         }
     }
     match (width, encoding) {
-        (ZipWidth::Value(_), Encoding::FixedSizeList { .. }) => {
-            bits(encoding, 1).map_or(width, ZipWidth::Value)
-        }
+        (ZipWidth::Value(_), Encoding::FixedSizeList { .. }) => bits(encoding, 1).map_or(width, ZipWidth::Value),
         _ => width,
     }
 }

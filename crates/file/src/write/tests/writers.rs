@@ -1,0 +1,204 @@
+//! The writers around the encoder: budgets, errors, and files that appear whole or not at all.
+
+use std::fs;
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+
+use crate::{ErrorKind, File, FileEncoder, FileWriter, FormatVersion, OpenOptions, PathWriter, WriteOptions};
+
+fn batch(rows: std::ops::Range<i64>) -> RecordBatch {
+    let a: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone()));
+    let s: ArrayRef = Arc::new(rows.map(|i| (i % 3 != 0).then(|| format!("row {i}"))).collect::<StringArray>());
+    RecordBatch::try_from_iter_with_nullable([("a", a, false), ("s", s, true)]).unwrap()
+}
+
+fn options(change: impl FnOnce(&mut WriteOptions)) -> WriteOptions {
+    let mut options = WriteOptions::default();
+    change(&mut options);
+    options
+}
+
+fn write(batches: &[RecordBatch], options: WriteOptions) -> Vec<u8> {
+    let mut writer = FileWriter::new(Vec::new(), &batches[0].schema(), options).unwrap();
+    batches.iter().for_each(|b| writer.write(b).unwrap());
+    writer.finish().unwrap()
+}
+
+fn read(bytes: Vec<u8>) -> Vec<RecordBatch> {
+    let file = File::from_bytes(bytes, &OpenOptions::default()).unwrap();
+    file.scan().batches().unwrap().map(|b| b.unwrap()).collect()
+}
+
+fn pages(bytes: Vec<u8>) -> Vec<Vec<u64>> {
+    let file = File::from_bytes(bytes, &OpenOptions::default()).unwrap();
+    let inspection = file.inspect().unwrap();
+    inspection.columns.iter().map(|c| c.pages.iter().map(|p| p.num_rows).collect()).collect()
+}
+
+fn names(folder: &std::path::Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn how_rows_are_cut_into_batches_does_not_change_what_is_read() {
+    for version in [FormatVersion::V2_1, FormatVersion::V2_2] {
+        let whole = write(&[batch(0..5000)], options(|o| o.format_version = version));
+        let pieces: Vec<RecordBatch> = (0..5000).step_by(7).map(|i| batch(i..(i + 7).min(5000))).collect();
+        let cut = write(&pieces, options(|o| o.format_version = version));
+        assert_eq!(whole, cut, "one page either way");
+        let read = read(whole);
+        let rows: usize = read.iter().map(RecordBatch::num_rows).sum();
+        assert_eq!(rows, 5000);
+        assert_eq!(read[0], batch(0..5000).slice(0, read[0].num_rows()));
+    }
+}
+
+#[test]
+fn pages_end_at_their_rows_and_bytes() {
+    let bytes = write(&[batch(0..100)], options(|o| o.max_page_rows = Some(30)));
+    assert_eq!(pages(bytes), [[30, 30, 30, 10], [30, 30, 30, 10]]);
+    let bytes = write(&[batch(0..100)], options(|o| o.max_page_bytes = 80));
+    assert_eq!(pages(bytes)[0], [10; 10]);
+}
+
+#[test]
+fn the_fullest_columns_become_pages_when_all_together_pass_the_budget() {
+    let small: ArrayRef = Arc::new(Int32Array::from(vec![1; 1000]));
+    let large: ArrayRef = Arc::new(Float64Array::from_iter_values((0..1000).map(|i| f64::from(i) * 0.37)));
+    let batch = RecordBatch::try_from_iter([("small", small), ("large", large)]).unwrap();
+    let batches: Vec<RecordBatch> = std::iter::repeat_n(batch, 4).collect();
+    let bytes = write(&batches, options(|o| o.memory_bytes = 20_000));
+    let pages = pages(bytes);
+    assert_eq!(pages[1], [2000, 2000]);
+    assert_eq!(pages[0].iter().sum::<u64>(), 4000);
+    assert!(pages[0].len() < 3);
+}
+
+#[test]
+fn columns_are_found_by_name_and_the_first_difference_is_named() {
+    let schema = batch(0..1).schema();
+    let mut writer = FileWriter::new(Vec::new(), &schema, WriteOptions::default()).unwrap();
+    writer.write(&batch(0..10).project(&[1, 0]).unwrap()).unwrap();
+    let e = writer.write(&batch(0..10).project(&[1]).unwrap()).unwrap_err();
+    assert_eq!((e.kind(), e.message()), (ErrorKind::Invalid, "a batch has no column \"a\""));
+    let other: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let s: ArrayRef = Arc::new(StringArray::from(vec!["x"]));
+    let wrong = RecordBatch::try_from_iter([("a", other.clone()), ("s", s.clone())]).unwrap();
+    let e = writer.write(&wrong).unwrap_err();
+    assert_eq!(e.message(), "a batch has column \"a\" as Int32, the file as Int64");
+    let a: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let more = RecordBatch::try_from_iter([("a", a), ("s", s), ("t", other)]).unwrap();
+    let e = writer.write(&more).unwrap_err();
+    assert_eq!(e.message(), "a batch has a column \"t\" that the file has not");
+    // None of these spoiled the file.
+    let read = read(writer.finish().unwrap());
+    assert_eq!(read, [batch(0..10)]);
+}
+
+#[test]
+fn a_file_is_not_finished_after_its_columns_disagree() {
+    let schema = Schema::new(vec![Field::new("a", DataType::Int64, false), Field::new("b", DataType::Int64, false)]);
+    let a: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let b: ArrayRef = Arc::new(Int64Array::from(vec![None]));
+    let bad = RecordBatch::try_from_iter([("a", a), ("b", b)]).unwrap();
+    let mut encoder = FileEncoder::new(&schema, WriteOptions::default()).unwrap();
+    let e = encoder.write(&bad).unwrap_err();
+    assert_eq!((e.kind(), e.place().column.as_deref()), (ErrorKind::Invalid, Some("b")));
+    assert_eq!(encoder.finish().unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[test]
+fn an_illegal_forced_encoding_is_a_typed_error() {
+    let force = |path: &str, spec: &str| {
+        let options = options(|o| o.encodings = vec![(path.to_owned(), spec.to_owned())]);
+        let mut writer = FileWriter::new(Vec::new(), &batch(0..1).schema(), options)?;
+        writer.write(&batch(0..10))?;
+        writer.finish()
+    };
+    assert!(force("a", "miniblock:bitpack").is_ok());
+    for (path, spec) in [
+        ("nowhere", "miniblock:flat"),
+        ("a", "nonsense"),
+        ("a", "miniblock:fsst"),
+        ("a", "fullzip:rle"),
+        ("a", "constant"),
+        ("a", "miniblock:outofline"),
+        ("s", "miniblock:bitpack"),
+        ("s", "fullzip:general(lz4)"),
+    ] {
+        assert_eq!(force(path, spec).unwrap_err().kind(), ErrorKind::Invalid, "{path} {spec}");
+    }
+}
+
+#[test]
+fn a_file_appears_under_its_name_when_it_is_finished_and_not_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.lance");
+    fs::write(&path, "old").unwrap();
+    let mut writer = PathWriter::create(&path, &batch(0..1).schema(), WriteOptions::default()).unwrap();
+    writer.write(&batch(0..10)).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    let found = names(folder.path());
+    assert_eq!(found.len(), 2);
+    assert!(found[0].starts_with(".x.lance.pennon-") && found[0].ends_with(".tmp"), "{found:?}");
+    writer.finish().unwrap();
+    assert_eq!(names(folder.path()), ["x.lance"]);
+    assert_eq!(File::open(&path).unwrap().num_rows(), 10);
+}
+
+#[test]
+fn a_dropped_writer_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.lance");
+    let mut writer = PathWriter::create(&path, &batch(0..1).schema(), WriteOptions::default()).unwrap();
+    writer.write(&batch(0..10)).unwrap();
+    drop(writer);
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn targets_that_cannot_be_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = batch(0..1).schema();
+    let e = PathWriter::create(folder.path(), &schema, WriteOptions::default()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Invalid);
+    assert!(e.to_string().contains("this is a directory"), "{e}");
+    let e = PathWriter::create(folder.path().join("no/x"), &schema, WriteOptions::default()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Io);
+    // A schema that cannot be written leaves nothing behind either.
+    let union = DataType::Interval(arrow_schema::IntervalUnit::DayTime);
+    let schema = Schema::new(vec![Field::new("i", union, true)]);
+    assert!(PathWriter::create(folder.path().join("x"), &schema, WriteOptions::default()).is_err());
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+#[test]
+fn a_medium_that_fails_gives_an_error_of_its_kind() {
+    struct Full(usize);
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut writer = FileWriter::new(Full(100), &batch(0..1).schema(), WriteOptions::default()).unwrap();
+    let result = writer.write(&batch(0..1000)).and_then(|()| writer.finish().map(drop));
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Io);
+}
+
+#[test]
+fn a_file_without_rows_has_its_schema() {
+    let schema = batch(0..1).schema();
+    let bytes = FileWriter::new(Vec::new(), &schema, WriteOptions::default()).unwrap().finish().unwrap();
+    let file = File::from_bytes(bytes, &OpenOptions::default()).unwrap();
+    assert_eq!((file.num_rows(), file.schema().fields().len()), (0, 2));
+}
