@@ -411,6 +411,54 @@ fn case_9_lists_whose_nulls_span_items_and_whose_offsets_start_anywhere() {
     }
 }
 
+// ---- levels beyond a chunk
+
+#[test]
+fn more_levels_than_a_chunk_holds_come_back_whatever_they_are() {
+    const MANY: usize = 70_000;
+    let mut tables: Vec<(&str, ArrayRef)> = Vec::new();
+    // Values far apart: empty lists between some, null lists between others.
+    let mut lists = ListBuilder::new(Int32Builder::new());
+    for stretch in 0..4 {
+        lists.append_value([Some(stretch), None]);
+        (0..MANY).for_each(|_| {
+            if stretch % 2 == 0 { lists.append_value([] as [Option<i32>; 0]) } else { lists.append_null() }
+        });
+    }
+    tables.push(("stretches of empty and null lists", Arc::new(lists.finish())));
+    // One row of many items, some null; rows around it.
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    lists.append_value([Some("before")]);
+    lists.append_value((0..3 * MANY).map(|i| (i % 9 != 0).then(|| i.to_string())));
+    lists.append_null();
+    lists.append_value([None::<String>]);
+    tables.push(("one row of many items", Arc::new(lists.finish())));
+    // One row of many lists without a value between two that have one.
+    let mut lists = ListBuilder::new(ListBuilder::new(Int32Builder::new()));
+    for row in 0..3 {
+        lists.values().append_value([Some(row)]);
+        (0..MANY).for_each(|i| {
+            if i % 2 == 0 {
+                lists.values().append_null()
+            } else {
+                lists.values().append_value([] as [Option<i32>; 0])
+            }
+        });
+        lists.values().append_value([Some(row), None]);
+        lists.append(true);
+    }
+    tables.push(("rows of many lists without items", Arc::new(lists.finish())));
+    for version in VERSIONS {
+        for (name, array) in &tables {
+            let batch = one_column("x", array.clone());
+            let (bytes, file) = round_trip(&batch, options(version));
+            let rows = batch.num_rows() as u64;
+            takes(&batch, &file, &[rows - 1, 0, rows / 2, 1, rows - 2, 1]);
+            println!("levels: {name} {version}: file of {} bytes", bytes.len());
+        }
+    }
+}
+
 #[test]
 fn reads_inside_a_range_are_counted() {
     assert_eq!(inside(&[0..10, 20..30], &(5..25)), 10);

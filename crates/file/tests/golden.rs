@@ -6,11 +6,14 @@ mod common;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use common::compare::difference;
-use common::engine::{Part, expected_projection, expected_take, open, path_text, paths, scan, take, whole};
+use common::compare::{Flags, difference, schema_difference};
+use common::engine::{
+    Part, expected_projection, expected_take, open, path_text, paths, scan, take, whole, write,
+};
 use common::rng::Rng;
 use common::shared::{Golden, goldens};
 use common::work::{each, no_failures};
+use pennon_file::WriteOptions;
 
 #[test]
 fn every_golden_file_is_read_equal_to_its_expected_values() {
@@ -107,6 +110,33 @@ fn check(golden: &Golden) -> Result<(), String> {
         )?;
     }
     Ok(())
+}
+
+#[test]
+fn every_golden_table_written_by_us_is_read_by_us_with_its_schema() {
+    let all = goldens();
+    let wanted = |g: &&Golden| ["2.1", "2.2"].contains(&g.version.as_str()) && !g.is_blob();
+    let files: Vec<&Golden> = all.files.iter().filter(wanted).collect();
+    let failures = each(&files, |golden| {
+        let batches = golden.read_expected();
+        let schema = batches[0].schema();
+        let mut options = WriteOptions::default();
+        options.format_version = golden.version.parse().map_err(|e| format!("{e}"))?;
+        options.max_page_rows = Some(1000);
+        let bytes = write(&schema, &batches, options).map_err(|e| format!("write: {e}"))?;
+        let file = open(&bytes).map_err(|e| format!("open: {e}"))?;
+        if let Some(text) = schema_difference(&schema, &file.schema(), Flags::Same) {
+            return Err(text);
+        }
+        let expected = whole(&schema, &batches);
+        same(&expected, scan(&file, &Part::default()), "whole")?;
+        let mut rng = Rng::new(golden.rows);
+        let rows = golden.rows as usize;
+        let asked: Vec<u64> = (0..20).filter(|_| rows > 0).map(|_| rng.below(rows) as u64).collect();
+        same(&expected_take(&expected, &asked), take(&file, &asked, None), &format!("take of {asked:?}"))
+    });
+    println!("golden: {} of {} tables written and read equal", files.len() - failures.len(), files.len());
+    no_failures("golden", &failures, |i| files[i].name());
 }
 
 fn same(

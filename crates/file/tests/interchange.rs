@@ -5,9 +5,13 @@
 mod common;
 
 use arrow_array::RecordBatch;
-use arrow_schema::DataType;
-use common::engine::{expected_projection, write};
+use arrow_schema::{DataType, Field};
+use common::engine::{
+    expected_projection, force_encoding, leaf_paths, random_encoding, random_options, whole, write,
+};
+use common::generate::{Generator, PACKED, Wanted};
 use common::official::{Job, ask, one, python};
+use common::rng::{Rng, seeds};
 use common::shared::goldens;
 use common::work::no_failures;
 use pennon_file::{FormatVersion, WriteOptions};
@@ -100,6 +104,71 @@ fn golden_tables_written_by_us_are_read_by_the_official_library() {
     println!("interchange: of these the official reader does not read {}:", cannot.len());
     cannot.iter().for_each(|c| println!("  {c}"));
     no_failures("interchange", &failures, |_| "table".to_owned());
+}
+
+#[test]
+fn random_tables_written_by_us_in_any_way_are_read_by_the_official_library() {
+    let Some(python) = python("random interchange") else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let seeds: Vec<u64> = seeds("interchange", 400).collect();
+    let mut jobs = Vec::new();
+    let mut failures = Vec::new();
+    for (i, seed) in seeds.iter().enumerate() {
+        let mut rng = Rng::new(*seed);
+        let version = *rng.pick(&[FormatVersion::V2_1, FormatVersion::V2_2]);
+        let mut g = Generator::new(rng.word(), Wanted { official: true, ..Wanted::new(version) });
+        let schema = g.schema();
+        // A fixed-size list of structs beside anything else needs a read for each column.
+        if schema.fields().iter().any(|f| has_struct_lists(f.data_type())) {
+            continue;
+        }
+        let most = *rng.pick(&[20, 300, 2000]);
+        let rows = 1 + rng.below(most);
+        let batches = g.batches(&schema, rows);
+        let mut options = random_options(&mut rng, version);
+        let mut bytes = match write(&schema, &batches, options.clone()) {
+            Ok(bytes) => bytes,
+            Err(e) => {
+                failures.push((i, format!("write: {e}")));
+                continue;
+            }
+        };
+        for path in leaf_paths(&bytes).expect("a file of ours") {
+            if rng.chance(1, 3) {
+                force_encoding(&mut options, &path, &random_encoding(&mut rng));
+                match write(&schema, &batches, options.clone()) {
+                    Ok(written) => bytes = written,
+                    Err(_) => drop(options.encodings.pop()),
+                }
+            }
+        }
+        let path = folder.path().join(format!("{i}.lance"));
+        std::fs::write(&path, &bytes).expect("the temporary folder takes files");
+        let job =
+            Job::new(format!("{version}; {schema}; {options:?}"), path, whole(&schema, &batches), *seed);
+        // The official reader ends its process at a row without items in a column of packed structs.
+        let in_parts = !schema.fields().iter().any(|f| has_packed_in_list(f, false));
+        jobs.push((i, if in_parts { job } else { job.whole_only() }));
+    }
+    let (of_seed, jobs): (Vec<usize>, Vec<Job>) = jobs.into_iter().unzip();
+    for (k, result) in ask(&python, &jobs).into_iter().enumerate() {
+        if let Err(text) = result {
+            failures.push((of_seed[k], format!("{text}; {}", jobs[k].name)));
+        }
+    }
+    println!("interchange: {} random tables, {} failed", jobs.len(), failures.len());
+    no_failures("random interchange", &failures, |i| format!("PENNON_SEED={}", seeds[i]));
+}
+
+fn has_packed_in_list(field: &Field, in_list: bool) -> bool {
+    match field.data_type() {
+        DataType::Struct(_) if field.metadata().contains_key(PACKED) => in_list,
+        DataType::Struct(fields) => fields.iter().any(|f| has_packed_in_list(f, in_list)),
+        DataType::List(item) | DataType::LargeList(item) | DataType::Map(item, _) => {
+            has_packed_in_list(item, true)
+        }
+        _ => false,
+    }
 }
 
 /// Four uneven batches, one of them empty.

@@ -19,14 +19,14 @@ use bytes::Bytes;
 use common::compare::{Flags, difference, schema_difference};
 use common::counted::Counted;
 use common::engine::{
-    Part, expected_projection, expected_take, open, path_text, paths, random_options, reading, scan, take,
-    whole, write,
+    Part, expected_projection, expected_take, force_encoding, leaf_paths, open, path_text, paths,
+    random_encoding, random_options, reading, scan, take, whole, write,
 };
 use common::generate::{Generator, Wanted};
 use common::memory;
 use common::rng::{Rng, seeds};
 use common::work::{each, no_failures};
-use pennon_file::{File, FormatVersion, OpenOptions};
+use pennon_file::{ErrorKind, File, FormatVersion, OpenOptions};
 
 /// Data of one seed, and a file that holds it.
 struct Case {
@@ -52,8 +52,25 @@ fn case(seed: u64, max_rows: usize) -> Result<Case, String> {
     let batches = g.batches(&schema, rows);
     let options = random_options(&mut rng, version);
     let described = format!("{options:?}");
-    let bytes =
-        write(&schema, &batches, options).map_err(|e| format!("write: {e}; {schema}; {described}"))?;
+    let mut bytes = write(&schema, &batches, options.clone())
+        .map_err(|e| format!("write: {e}; {schema}; {described}"))?;
+    if rng.chance(1, 2) {
+        // Now that the leaves are known, some get an encoding forced on them. Not all are legal: those
+        // must be refused as such.
+        let mut forced = options;
+        for path in leaf_paths(&bytes).map_err(|e| format!("paths: {e}; {schema}"))? {
+            if rng.chance(2, 3) {
+                force_encoding(&mut forced, &path, &random_encoding(&mut rng));
+            }
+            match write(&schema, &batches, forced.clone()) {
+                Ok(written) => bytes = written,
+                Err(e) if matches!(e.kind(), ErrorKind::Invalid | ErrorKind::Unsupported) => {
+                    forced.encodings.pop();
+                }
+                Err(e) => return Err(format!("write: {e}; {schema}; {forced:?}")),
+            }
+        }
+    }
     Ok(Case { rng, expected: whole(&schema, &batches), schema, bytes })
 }
 
@@ -235,33 +252,46 @@ fn names_in(description: &str) -> Vec<String> {
 }
 
 const EXPECTED: &[(&str, &str)] = &[
-    ("mini-block", "flat"),
-    ("mini-block", "variable"),
-    ("mini-block", "inline_bitpacked"),
-    ("mini-block", "fsst"),
-    ("mini-block", "rle"),
     ("mini-block", "byte_stream_split"),
-    ("mini-block", "lz4"),
-    ("mini-block", "zstd"),
-    ("mini-block", "fixed_size_list"),
-    ("mini-block", "packed_struct"),
-    ("mini-block", "dictionary"),
-    ("mini-block", "rep flat"),
-    ("mini-block", "rep rle"),
-    ("mini-block", "rep inline_bitpacked"),
-    ("mini-block", "def flat"),
-    ("mini-block", "def rle"),
-    ("mini-block", "def inline_bitpacked"),
     ("mini-block", "def bitpacked"),
-    ("full-zip", "flat"),
-    ("full-zip", "variable"),
-    ("full-zip", "fsst"),
-    ("full-zip", "zstd"),
+    ("mini-block", "def flat"),
+    ("mini-block", "def inline_bitpacked"),
+    ("mini-block", "def lz4"),
+    ("mini-block", "def rle"),
+    ("mini-block", "def zstd"),
+    ("mini-block", "dictionary"),
+    ("mini-block", "fixed_size_list"),
+    ("mini-block", "flat"),
+    ("mini-block", "fsst"),
+    ("mini-block", "inline_bitpacked"),
+    ("mini-block", "lz4"),
+    ("mini-block", "packed_struct"),
+    ("mini-block", "rep bitpacked"),
+    ("mini-block", "rep flat"),
+    ("mini-block", "rep inline_bitpacked"),
+    ("mini-block", "rep lz4"),
+    ("mini-block", "rep rle"),
+    ("mini-block", "rep zstd"),
+    ("mini-block", "rle"),
+    ("mini-block", "variable"),
+    ("mini-block", "zstd"),
+    ("full-zip", "constant"),
     ("full-zip", "fixed_size_list"),
+    ("full-zip", "flat"),
+    ("full-zip", "fsst"),
+    ("full-zip", "packed_struct"),
+    ("full-zip", "variable"),
     ("full-zip", "variable_packed_struct"),
+    ("full-zip", "zstd"),
     ("constant", "no buffers"),
     ("constant", "levels"),
     ("constant", "value in a buffer"),
+    ("constant", "def bitpacked"),
+    ("constant", "def flat"),
+    ("constant", "def rle"),
+    ("constant", "rep bitpacked"),
+    ("constant", "rep flat"),
+    ("constant", "rep rle"),
 ];
 
 // ---- totality

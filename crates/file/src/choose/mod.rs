@@ -70,7 +70,12 @@ fn encode_one(page: &LeafPage, tuning: &Tuning) -> Result<Option<EncodedPage>> {
         return Ok(Some(constant::encode_empty_struct(page)));
     }
     let nothing = page.num_valid == 0;
-    if page.values.len() == 0 || (nothing && matches!(layout, None | Some(LayoutSpec::Constant))) {
+    // A page dictionary without entries is not read by others, so not even a forced layout makes one.
+    let no_entries = nothing && page.dictionary.is_some();
+    if page.values.len() == 0
+        || no_entries
+        || (nothing && matches!(layout, None | Some(LayoutSpec::Constant)))
+    {
         return constant::encode_null(page, level_choices(tuning).as_ref()).map(Some);
     }
     let is_dictionary = page.dictionary.is_some();

@@ -255,6 +255,43 @@ pub fn random_options(rng: &mut Rng, version: FormatVersion) -> WriteOptions {
     options
 }
 
+/// An encoding for any leaf, legal for its type or not.
+pub fn random_encoding(rng: &mut Rng) -> String {
+    let values = [
+        "flat",
+        "variable",
+        "bitpack",
+        "rle",
+        "bss",
+        "fsst",
+        "fixedsizelist",
+        "packed",
+        "plain",
+        "dictionary",
+        "dictionary(bitpack,general(zstd))",
+        "dictionary(rle,plain)",
+        "general(lz4)",
+        "general(zstd=1,fsst)",
+        "general(lz4,rle)",
+        "general(zstd,bss)",
+        "general(lz4,bitpack)",
+    ];
+    let levels = ["flat", "bitpack", "outofline", "rle", "general(lz4)", "general(zstd,rle)"];
+    match rng.below(3) {
+        0 => format!(
+            "fullzip:{}",
+            rng.pick(&["flat", "variable", "fsst", "general(zstd)", "fixedsizelist", "packed", "plain"])
+        ),
+        1 => format!("miniblock:{};levels:{}", rng.pick(&values), rng.pick(&levels)),
+        _ => format!("miniblock:{}", rng.pick(&values)),
+    }
+}
+
+/// Paths of all leaves, as they are named when encodings are forced.
+pub fn leaf_paths(bytes: &Bytes) -> Result<Vec<String>> {
+    Ok(open(bytes)?.inspect()?.columns.into_iter().map(|c| c.path).collect())
+}
+
 /// Forces the encoding of one leaf.
 pub fn force_encoding(options: &mut WriteOptions, path: &str, encoding: &str) {
     options.encodings.push((path.to_owned(), encoding.to_owned()));

@@ -282,6 +282,9 @@ impl Generator {
         };
         let mut metadata = HashMap::new();
         metadata.insert(EXTENSION.to_owned(), extension.to_owned());
+        if extension.starts_with("arrow.") {
+            metadata.insert("ARROW:extension:metadata".to_owned(), String::new());
+        }
         if extension == "arrow.fixed_shape_tensor" {
             metadata.insert("ARROW:extension:metadata".to_owned(), r#"{"shape":[2,3]}"#.to_owned());
         }

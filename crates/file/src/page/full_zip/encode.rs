@@ -30,7 +30,13 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
     let mut def = Vec::new();
     page.def_levels(0..page.num_events, &mut def);
     let bits = |levels: &[u16]| u16::BITS - levels.iter().copied().max().unwrap_or(0).leading_zeros();
-    let (bits_rep, bits_def) = (bits(&page.rep), bits(&def));
+    let bits_rep = bits(&page.rep);
+    let bits_def = match super::super::max_def(&page.layers) {
+        // Below lists the official reader takes every item of a page without definition levels for a valid
+        // struct, so they are stored wherever the layers have any.
+        most if bits_rep > 0 => bits(&[most]),
+        _ => bits(&def),
+    };
     let word_bytes = match bits_rep + bits_def {
         0 => 0,
         1..=8 => 1,
