@@ -53,8 +53,8 @@ pub use compare::{Cell, OrderedDifference, Sums, compare_ordered, pairs, schema_
 pub use format::Format;
 pub use guard::panic_is_expected;
 pub use input::Input;
-pub use output::{Output, Staged};
-pub use projection::{Projection, leaf_paths, quote_name};
+pub use output::{Output, Staged, remove_temporaries};
+pub use projection::{Projection, field_at, leaf_paths, quote_name};
 pub use reader::{Batches, ReadOptions, Reader, Selection, schema_difference};
 pub use rebatch::batch_bytes;
 pub use schema_json::{schema_from_json, schema_to_json};

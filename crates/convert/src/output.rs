@@ -16,6 +16,16 @@ use std::sync::{Arc, Mutex};
 
 use pennon_file::{Error, Result};
 
+/// Temporary files of this process, for whoever ends it before its time.
+static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes the temporary files of all unfinished outputs. For a program that is about to end on a signal.
+pub fn remove_temporaries() {
+    for path in TEMPORARIES.lock().unwrap_or_else(|e| e.into_inner()).drain(..) {
+        let _ = fs::remove_file(path);
+    }
+}
+
 /// Something that a table is written to.
 #[derive(Debug)]
 pub struct Output {
@@ -118,6 +128,7 @@ impl Output {
                 parent.join(format!(".{short}.pennon-{}-{:016x}.tmp", std::process::id(), random()));
             match File::options().read(true).write(true).create_new(true).open(&temporary) {
                 Ok(file) => {
+                    TEMPORARIES.lock().unwrap_or_else(|e| e.into_inner()).push(temporary.clone());
                     if let Ok(meta) = fs::metadata(&path) {
                         // Who could read the old content can read the new one; a refusal costs nothing.
                         let _ = file.set_permissions(meta.permissions());
@@ -243,8 +254,11 @@ impl Write for Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        if let Target::Staged { temporary, done: false, .. } = &self.target {
-            let _ = fs::remove_file(temporary);
+        if let Target::Staged { temporary, done, .. } = &self.target {
+            if !done {
+                let _ = fs::remove_file(temporary);
+            }
+            TEMPORARIES.lock().unwrap_or_else(|e| e.into_inner()).retain(|t| t != temporary);
         }
     }
 }

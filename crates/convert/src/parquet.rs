@@ -5,8 +5,9 @@ use std::io::{BufReader, BufWriter};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
+use arrow_select::take::take_record_batch;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -125,21 +126,64 @@ impl Source {
             let (from, to) = (selection.rows.start.max(first), selection.rows.end.min(end));
             if from < to {
                 let bytes = u64::try_from(group.total_byte_size()).unwrap_or(0) / (end - first);
-                groups.push(Group { index, skip: (from - first) as usize, rows: (to - from) as usize, row_bytes: bytes });
+                let (skip, rows) = ((from - first) as usize, (to - from) as usize);
+                // Rows before are read and dropped where skipping is not safe.
+                let (skip, drop) = if self.can_skip(projection) { (skip, 0) } else { (0, skip) };
+                groups.push(Group { index, skip, drop, rows: drop + rows, row_bytes: bytes });
             }
             first = end;
         }
-        Ok(Box::new(Groups {
+        Ok(Box::new(self.read_groups(groups, selection, projection)))
+    }
+
+    /// Whether rows may be skipped inside a row group: in a damaged column with lists the library's skipping may never end.
+    fn can_skip(&self, projection: Option<&Projection>) -> bool {
+        let mask = self.mask(projection);
+        let columns = self.metadata.parquet_schema().columns();
+        columns.iter().enumerate().all(|(i, c)| c.max_rep_level() == 0 || !mask.leaf_included(i))
+    }
+
+    fn read_groups(&self, groups: Vec<Group>, selection: &Selection, projection: Option<&Projection>) -> Groups {
+        Groups {
             file: self.file.clone(),
             metadata: self.metadata.clone(),
             mask: self.mask(projection),
             projection: projection.cloned(),
             groups: groups.into_iter(),
             current: None,
+            drop: 0,
             row_bytes: 0,
             batch_rows: selection.batch_rows.max(1),
             batch_bytes: selection.batch_bytes.max(1),
-        }))
+        }
+    }
+
+    /// Like [`selected`](Self::selected), reading the touched row groups whole.
+    fn picked(&self, rows: &[u64], projection: Option<&Projection>) -> Result<Batches> {
+        let mut found = Vec::new();
+        let (mut first, mut next) = (0u64, 0usize);
+        for (index, group) in self.metadata.metadata().row_groups().iter().enumerate() {
+            let count = u64::try_from(group.num_rows()).unwrap_or(0);
+            let end = first.saturating_add(count);
+            if next < rows.len() && rows[next] < end {
+                let row_bytes = u64::try_from(group.total_byte_size()).unwrap_or(0) / count.max(1);
+                let group = Group { index, skip: 0, drop: 0, rows: count as usize, row_bytes };
+                let mut at = first;
+                for batch in self.read_groups(vec![group], &Selection::default(), projection) {
+                    let batch = batch?;
+                    let end = at + batch.num_rows() as u64;
+                    let wanted = rows[next..].partition_point(|r| *r < end);
+                    if wanted > 0 {
+                        let indices: UInt64Array = rows[next..next + wanted].iter().map(|r| r - at).collect();
+                        found.push(take_record_batch(&batch, &indices).map_err(|e| arrow_error("reading rows of Parquet", e))?);
+                        next += wanted;
+                    }
+                    at = end;
+                }
+            }
+            first = end;
+        }
+        Ok(Box::new(found.into_iter().map(Ok)))
     }
 
     /// The rows numbered `rows`, which ascend without duplicates.
@@ -147,6 +191,9 @@ impl Source {
         const WHAT: &str = "reading rows of Parquet";
         if rows.is_empty() {
             return Ok(Box::new(std::iter::empty()));
+        }
+        if !self.can_skip(projection) {
+            return self.picked(rows, projection);
         }
         let indexed = match self.indexed.get() {
             Some(metadata) => metadata.clone(),
@@ -202,6 +249,9 @@ impl Iterator for Guarded {
 struct Group {
     index: usize,
     skip: usize,
+    /// Rows to read and not give out.
+    drop: usize,
+    /// Rows to read.
     rows: usize,
     /// What the file says that a row takes, all columns.
     row_bytes: u64,
@@ -215,6 +265,8 @@ struct Groups {
     projection: Option<Projection>,
     groups: std::vec::IntoIter<Group>,
     current: Option<Guarded>,
+    /// Rows of the current group still to be dropped.
+    drop: usize,
     row_bytes: usize,
     batch_rows: usize,
     batch_bytes: usize,
@@ -249,6 +301,12 @@ impl Iterator for Groups {
                     Some(Ok(batch)) => {
                         let bytes = batch.get_array_memory_size() / batch.num_rows().max(1);
                         self.row_bytes = self.row_bytes.max(bytes).max(1);
+                        let dropped = self.drop.min(batch.num_rows());
+                        self.drop -= dropped;
+                        let batch = batch.slice(dropped, batch.num_rows() - dropped);
+                        if dropped > 0 && batch.num_rows() == 0 {
+                            continue;
+                        }
                         let projected = self.projection.as_ref().map_or(Ok(batch.clone()), |p| p.apply_pruned(&batch));
                         return Some(projected);
                     }
@@ -262,7 +320,10 @@ impl Iterator for Groups {
             }
             let group = self.groups.next()?;
             match self.open(&group) {
-                Ok(reader) => self.current = Some(reader),
+                Ok(reader) => {
+                    self.drop = group.drop;
+                    self.current = Some(reader);
+                }
                 Err(e) => {
                     self.groups = Vec::new().into_iter();
                     return Some(Err(e));

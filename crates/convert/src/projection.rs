@@ -107,6 +107,17 @@ pub fn leaf_paths(schema: &Schema) -> Vec<String> {
     all_paths(schema).into_iter().filter(|(_, leaf)| *leaf).map(|(path, _)| path).collect()
 }
 
+/// The field at `path`, if there is one.
+pub fn field_at(schema: &Schema, path: &str) -> Option<FieldRef> {
+    let indices = find("", schema, path).ok()?;
+    let (first, rest) = indices.split_first()?;
+    let mut field: FieldRef = schema.fields().get(*first)?.clone();
+    for index in rest {
+        field = steps(field.data_type()).get(*index)?.1.clone();
+    }
+    Some(field)
+}
+
 /// A name as it is written in a path: quoted with backquotes unless it is plain.
 pub fn quote_name(name: &str) -> String {
     let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');

@@ -1,6 +1,6 @@
 //! `pennon inspect`: what a file is made of.
 
-use pennon::convert::Format;
+use pennon::convert::{Format, field_at, type_name};
 use pennon::{ColumnInspection, Error, File, Inspection, PageInspection, Result};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ pub(crate) fn columns(file: &File, inspection: &Inspection) -> String {
     for column in &inspection.columns {
         table.add_row(vec![
             cut(&column.path),
-            cut(&column.data_type),
+            cut(&type_of(file, column)),
             count(column.pages.len() as u64),
             count(column.num_values),
             size(column.bytes),
@@ -105,6 +105,11 @@ fn trimmed(table: &str) -> String {
     table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
+/// The type by the name that `schema` shows.
+fn type_of(file: &File, column: &ColumnInspection) -> String {
+    field_at(&file.schema(), &column.path).map_or_else(|| column.data_type.clone(), |f| type_name(f.data_type()))
+}
+
 fn per_value(column: &ColumnInspection) -> f64 {
     if column.num_values == 0 { 0.0 } else { column.bytes as f64 / column.num_values as f64 }
 }
@@ -123,7 +128,7 @@ fn to_json(file: &File, inspection: &Inspection, with_pages: bool) -> Value {
         let mut column = json!({
             "index": index,
             "path": c.path,
-            "type": c.data_type,
+            "type": type_of(file, c),
             "num_pages": c.pages.len(),
             "bytes": c.bytes,
             "num_values": c.num_values,

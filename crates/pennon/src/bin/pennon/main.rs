@@ -69,6 +69,7 @@ fn main() -> ExitCode {
             print(info);
         }
     }));
+    tidy_on_signals();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => return usage(&e),
@@ -95,6 +96,18 @@ fn main() -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+/// An interrupted program takes its temporary files with it, and a file-size limit is an error like a full disk.
+fn tidy_on_signals() {
+    use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGXFSZ]) else { return };
+    std::thread::spawn(move || {
+        for signal in signals.forever().filter(|s| *s != SIGXFSZ) {
+            pennon::convert::remove_temporaries();
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
 }
 
 fn is_broken_pipe(e: &Error) -> bool {
