@@ -150,13 +150,7 @@ impl File {
         for column in &columns {
             column.check_rows(self.num_rows()).map_err(|e| self.in_file(e))?;
         }
-        Ok(Projected {
-            source: inner.source.clone(),
-            schema,
-            columns,
-            num_rows: self.num_rows(),
-            limits: inner.limits.clone(),
-        })
+        Ok(Projected { source: inner.source.clone(), schema, columns, limits: inner.limits.clone() })
     }
 
     /// Columns of leaves, read together where the handle does not have them yet.

@@ -18,7 +18,6 @@ mod spec;
 mod tuning;
 mod values;
 
-
 use crate::encoding::{Encoding, Scheme, Values};
 use crate::page::encode::{EncodedPage, LevelChoice};
 use crate::page::mini_block::MiniBlockChoice;

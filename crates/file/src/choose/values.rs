@@ -8,8 +8,8 @@ use arrow_buffer::BooleanBuffer;
 use super::spec::ValueSpec;
 use super::tuning::{Switch, Tuning};
 use crate::encoding::{Encoding, PackedField, PackedWidth, Scheme, ValueWriter, Values, train_fsst};
-use crate::page::{LeafPage, ZipWidth};
 use crate::page::mini_block::{ChunkRule, Count, runs};
+use crate::page::{LeafPage, ZipWidth};
 use crate::{Error, Result};
 
 /// Values of a bit-packed chunk.
@@ -355,7 +355,9 @@ pub(super) fn width_of(encoding: &Encoding, width: ZipWidth) -> ZipWidth {
         }
     }
     match (width, encoding) {
-        (ZipWidth::Value(_), Encoding::FixedSizeList { .. }) => bits(encoding, 1).map_or(width, ZipWidth::Value),
+        (ZipWidth::Value(_), Encoding::FixedSizeList { .. }) => {
+            bits(encoding, 1).map_or(width, ZipWidth::Value)
+        }
         _ => width,
     }
 }

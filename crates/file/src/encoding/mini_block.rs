@@ -333,6 +333,7 @@ impl std::fmt::Debug for ChunkWriter {
 }
 
 /// One chunk alone; a [`ChunkWriter`] serves many.
+#[cfg(test)]
 pub(crate) fn encode_chunk(e: &Encoding, values: &Values, range: Range<usize>) -> Result<Vec<Vec<u8>>> {
     ChunkWriter::new(e, &values.shape())?.encode(values, range)
 }

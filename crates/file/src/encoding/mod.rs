@@ -48,10 +48,14 @@ pub(crate) use block::{decode_block, encode_block};
 pub(crate) use dictionary::append_dictionary;
 pub(crate) use fsst::train_fsst;
 pub(crate) use levels::{append_validity, count_rle_levels, decode_levels, encode_levels, level_at};
-pub(crate) use mini_block::{ChunkReader, ChunkWriter, encode_chunk};
-pub(crate) use per_value::{ValueReader, ValueWriter, encode_value};
+#[cfg(test)]
+pub(crate) use mini_block::encode_chunk;
+pub(crate) use mini_block::{ChunkReader, ChunkWriter};
+#[cfg(test)]
+pub(crate) use per_value::encode_value;
+pub(crate) use per_value::{ValueReader, ValueWriter};
 pub(crate) use scratch::Scratch;
-pub(crate) use values::{FixedValues, ListValues, Offset, ValueType, Values, VariableValues};
+pub(crate) use values::{FixedValues, ListValues, ValueType, Values, VariableValues};
 
 use crate::Error;
 

@@ -271,6 +271,7 @@ impl ValueWriter {
 }
 
 /// One value alone; a [`ValueWriter`] serves many.
+#[cfg(test)]
 pub(crate) fn encode_value(e: &Encoding, values: &Values, index: usize, out: &mut Vec<u8>) -> Result<()> {
     ValueWriter::new(e, &values.shape())?.encode(values, index, out)
 }

@@ -10,6 +10,9 @@ use super::arena::{Arena, Piece};
 use crate::error::corrupt;
 use crate::{Error, Result};
 
+/// Bytes that are reserved before there are values, at most.
+const MAX_RESERVED: usize = 64 << 20;
+
 /// The physical shape of a leaf's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ValueType {
@@ -229,10 +232,6 @@ pub(crate) struct VariableValues<O> {
 }
 
 impl<O: Offset> VariableValues<O> {
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self::with_vector(capacity, Vec::new())
-    }
-
     /// Values whose bytes go into `data`, which is empty.
     fn with_vector(capacity: usize, data: Vec<u8>) -> Self {
         let mut offsets = Vec::with_capacity(capacity + 1);
@@ -352,6 +351,8 @@ impl Values {
     /// Empty values of a shape, with room for `capacity`; those of fixed width in the arena's memory as far
     /// as it has room.
     pub(crate) fn new_in(shape: &ValueType, capacity: usize, arena: &Arena) -> Self {
+        // A type may say that a value is enormous; memory for it waits until there is one.
+        let capacity = capacity.min(MAX_RESERVED / shape.fixed_bytes().unwrap_or(8).max(1));
         match shape {
             ValueType::Null => Self::Null(0),
             ValueType::Bits => Self::Bits(BooleanBufferBuilder::new(capacity)),

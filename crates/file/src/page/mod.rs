@@ -21,7 +21,7 @@ mod scratch;
 mod wire;
 
 pub(crate) use buffers::PageBuffers;
-pub(crate) use leaf_data::{Dictionary, LeafData, Structure, Validity};
+pub(crate) use leaf_data::{Dictionary, LeafData, Structure};
 pub(crate) use leaf_page::{DefLevels, LeafPage};
 pub(crate) use levels::LevelScheme;
 pub(crate) use mini_block::LeafShape;

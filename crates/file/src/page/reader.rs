@@ -50,14 +50,6 @@ impl Page {
         self.buffers.ranges().iter().map(|r| r.end - r.start).sum()
     }
 
-    /// Bytes of memory that the index holds.
-    pub(crate) fn index_memory(&self) -> usize {
-        match self.index.get() {
-            Some(PageIndex::MiniBlock(index)) => index.memory(),
-            _ => 0,
-        }
-    }
-
     /// The index, read from `segments` if it is not there yet; `None` after adding what is missing to `needs`.
     fn index(
         &self,

@@ -19,7 +19,6 @@ pub(crate) struct Projected {
     pub(crate) schema: SchemaRef,
     /// In column order, which is the order of leaves in the schema.
     pub(crate) columns: Vec<Arc<Column>>,
-    pub(crate) num_rows: u64,
     pub(crate) limits: Limits,
 }
 

@@ -100,8 +100,11 @@ impl ConstantIndex {
     ) -> Result<()> {
         let Some((rep, def)) = self.levels else { return Ok(()) };
         if self.addressable(layout) {
-            if buffers.len(def)? > 0 {
-                for range in rows {
+            let bytes = buffers.len(def)?;
+            if bytes > 0 {
+                // A range past the levels is answered by the decoder, which knows how many there must be.
+                let inside = rows.iter().filter(|r| r.end <= bytes / 2);
+                for range in inside {
                     buffers.want(def, range.start * 2..range.end * 2, segments, needs)?;
                 }
             }
@@ -198,7 +201,11 @@ pub(crate) fn decode(
     out: &mut LeafData,
     scratch: &mut PageScratch,
 ) -> Result<bool> {
-    let Some((rep, def)) = page.index.levels else {
+    let nothing_varies = page.index.max_rep == 0 && page.index.max_def == 0;
+    let Some((rep, def)) = page.index.levels.filter(|_| !nothing_varies) else {
+        if page.index.scalar.is_none() && nothing_varies {
+            corrupt!("an all-null page on which nothing may be null");
+        }
         for range in rows {
             if !repeat(page, (range.end - range.start) as usize, out)? {
                 return Ok(false);
@@ -233,7 +240,11 @@ fn repeat(page: &ConstantPage<'_>, count: usize, out: &mut LeafData) -> Result<b
     let mut left = count;
     while left > 0 {
         let block = left.min(BLOCK_ROWS);
-        let done = push_values(page, block, out)?;
+        let mut done = push_values(page, block, out)?;
+        if done == 0 && out.num_rows == 0 {
+            force_values(page, 1, out)?;
+            done = 1;
+        }
         let level = if page.index.scalar.is_some() { 0 } else { page.index.translation[1] };
         match &mut out.structure {
             Structure::Flat(validity) => validity.append_n(done, level == 0),
@@ -248,36 +259,54 @@ fn repeat(page: &ConstantPage<'_>, count: usize, out: &mut LeafData) -> Result<b
     Ok(true)
 }
 
-/// Appends `count` values; says how many fit.
+/// Appends `count` values, nulls where there is none; says how many fit the budget.
 fn push_values(page: &ConstantPage<'_>, count: usize, out: &mut LeafData) -> Result<usize> {
-    match &page.index.scalar {
-        None => {
-            out.values.push_defaults(count);
-            Ok(count)
-        }
-        Some(value) => {
-            // Zeroes of a length known from a constant-size block.
-            let zeroes = [0u32; 1024];
-            let mut done = 0;
-            while done < count {
-                let block = (count - done).min(zeroes.len());
-                let n = out.values.gather(value, &zeroes[..block])?;
-                done += n;
-                if n < block {
-                    if done > 0 || out.num_rows > 0 {
-                        break;
-                    }
-                    out.values.set_byte_limit(usize::MAX);
-                    if out.values.gather(value, &zeroes[..1])? == 0 {
-                        return Err(Error::limit("one constant value does not fit 32-bit offsets"));
-                    }
-                    done = 1;
-                    break;
-                }
-            }
-            Ok(done)
+    let fits = match out.values.shape().fixed_bytes() {
+        Some(width) => count.min(out.budget.saturating_sub(out.byte_size()) / width.max(1)),
+        // Strings know their own limit; their nulls are offsets.
+        None => count,
+    };
+    append(page, fits, out)
+}
+
+/// Appends `count` values of one row that may be larger than the budget, but not than [`Limits`] allow.
+fn force_values(page: &ConstantPage<'_>, count: usize, out: &mut LeafData) -> Result<()> {
+    let width = match &page.index.scalar {
+        Some(Values::Variable(v)) => v.data.len() + 4,
+        Some(Values::LargeVariable(v)) => v.data.len() + 8,
+        _ => out.values.shape().fixed_bytes().unwrap_or(8),
+    };
+    let bytes = count.saturating_mul(width).saturating_add(out.byte_size());
+    if bytes as u64 > page.limits.buffer_bytes {
+        return Err(Error::limit(format!(
+            "one row of a constant page takes {bytes} bytes, at most {} are allowed",
+            page.limits.buffer_bytes
+        )));
+    }
+    out.values.set_byte_limit(usize::MAX);
+    if append(page, count, out)? < count {
+        return Err(Error::limit("one row of constant values does not fit 32-bit offsets"));
+    }
+    Ok(())
+}
+
+/// Appends `count` values; says how many went in before the byte limit of strings was met.
+fn append(page: &ConstantPage<'_>, count: usize, out: &mut LeafData) -> Result<usize> {
+    let Some(value) = &page.index.scalar else {
+        out.values.push_defaults(count);
+        return Ok(count);
+    };
+    let zeroes = [0u32; 256];
+    let mut done = 0;
+    while done < count {
+        let block = (count - done).min(zeroes.len());
+        let n = out.values.gather(value, &zeroes[..block])?;
+        done += n;
+        if n < block {
+            break;
         }
     }
+    Ok(done)
 }
 
 /// Raw definition levels without lists: two bytes per row.
@@ -334,7 +363,11 @@ fn check(levels: &[u16], max: u16) -> Result<()> {
 /// Rows without lists, one level each.
 fn append_rows(page: &ConstantPage<'_>, levels: &[u16], out: &mut LeafData) -> Result<bool> {
     for block in levels.chunks(BLOCK_ROWS) {
-        let done = push_values(page, block.len(), out)?;
+        let mut done = push_values(page, block.len(), out)?;
+        if done == 0 && out.num_rows == 0 {
+            force_values(page, 1, out)?;
+            done = 1;
+        }
         match &mut out.structure {
             Structure::Flat(validity) => append_validity(&block[..done], validity),
             Structure::Levels { def, .. } => {
@@ -445,17 +478,13 @@ fn decode_lists_singly(
     for row in rows {
         let events = scratch.starts[row] as usize..scratch.starts[row + 1] as usize;
         let visible = scratch.def[events.clone()].iter().filter(|d| **d <= page.index.max_visible).count();
-        let mut done = push_values(page, visible, out)?;
+        let done = push_values(page, visible, out)?;
         if done < visible {
             if out.num_rows > 0 {
                 out.rewind();
                 return Ok(false);
             }
-            out.values.set_byte_limit(usize::MAX);
-            done += push_values(page, visible - done, out)?;
-            if done < visible {
-                return Err(Error::limit("one row of constant values does not fit 32-bit offsets"));
-            }
+            force_values(page, visible - done, out)?;
         }
         append_events(page.index, events, out, scratch);
         out.finish_rows(1);

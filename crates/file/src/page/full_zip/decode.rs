@@ -86,7 +86,7 @@ impl FullZipIndex {
         let varies = layout.bits_rep > 0 || value_bytes.is_none();
         let offset_bytes = if varies {
             let bytes = buffers.len(ROW_OFFSETS)?;
-            let entries = num_rows + 1;
+            let entries = num_rows.saturating_add(1);
             match bytes / entries {
                 width @ (1 | 2 | 4 | 8) if width * entries == bytes => Some(width),
                 _ => corrupt!("row offsets of {bytes} bytes for {num_rows} rows"),
@@ -114,11 +114,6 @@ impl FullZipIndex {
             max_visible: max_visible(&layout.layers),
             has_lists,
         })
-    }
-
-    /// Whether rows are found through offsets, which takes a round of reading.
-    pub(crate) fn has_row_offsets(&self) -> bool {
-        self.offset_bytes.is_some()
     }
 
     fn row_bytes(&self) -> u64 {

@@ -17,7 +17,7 @@ use super::super::{MiniBlockLayout, PageBuffers};
 use super::index::{CHUNKS, MiniBlockIndex, RowIndex};
 use crate::encoding::{
     ChunkReader, Encoding, ValueType, Values, append_dictionary, append_validity as append_levels,
-    decode_levels, level_at,
+    count_rle_levels, decode_levels, level_at,
 };
 use crate::error::corrupt;
 use crate::io::Segments;
@@ -151,6 +151,20 @@ impl<'a> MiniBlockPage<'a> {
         e.in_buffer(CHUNKS).at_offset(start + self.index.chunk_bytes(chunk).start)
     }
 
+    /// Levels of a chunk: what its header says, except that old writers let the count wrap at 65,536 where
+    /// levels are run-length encoded, whose lengths tell (spec 6.2).
+    fn num_levels(&self, chunk: &Chunk<'_>) -> Result<usize> {
+        for (encoding, data) in [(&self.layout.rep, chunk.rep), (&self.layout.def, chunk.def)] {
+            if let Some(count) = encoding.as_ref().map_or(Ok(None), |e| count_rle_levels(e, data))?
+                && count != chunk.num_levels
+                && count & 0xffff == chunk.num_levels
+            {
+                return Ok(count);
+            }
+        }
+        Ok(chunk.num_levels)
+    }
+
     /// Decodes levels of a chunk into `out`, checking them against `max`.
     fn levels(
         &self,
@@ -205,9 +219,9 @@ fn append_values(
             Wanted::Range(range) => index.reader.decode(buffers, num_values, range.clone(), out, encoding),
             Wanted::Points(points) => index.reader.decode_points(buffers, num_values, points, out, encoding),
             Wanted::Parts(parts) => {
-                let whole = whole.get_or_insert_with(|| Values::new(&index.stored, num_values));
+                let whole = whole.get_or_insert_with(|| Values::new(&index.stored, 0));
                 if whole.shape() != index.stored {
-                    *whole = Values::new(&index.stored, num_values);
+                    *whole = Values::new(&index.stored, 0);
                 }
                 whole.truncate(0);
                 whole.set_byte_limit(usize::MAX);
@@ -235,7 +249,7 @@ fn append_values(
         Some(dictionary) => {
             let mut indices = match scratch.indices.take() {
                 Some(indices) if indices.shape() == index.stored => indices,
-                _ => Values::new(&index.stored, num_values),
+                _ => Values::new(&index.stored, 0),
             };
             indices.truncate(0);
             let count = decode(&mut indices, &mut scratch.whole, &mut scratch.encoding)?;
@@ -382,8 +396,9 @@ fn append_plain_levels(
         }
         return Ok(());
     };
-    if chunk.num_levels != num_values {
-        corrupt!("a chunk of {num_values} values without lists has {} levels", chunk.num_levels);
+    let num_levels = if chunk.num_levels == num_values { num_values } else { page.num_levels(chunk)? };
+    if num_levels != num_values {
+        corrupt!("a chunk of {num_values} values without lists has {num_levels} levels");
     }
     let mut left = count;
     let addressable = !matches!(encoding, Encoding::General { .. });
@@ -491,7 +506,7 @@ fn load_levels(
 ) -> Result<()> {
     let index = page.index;
     let Some(rep) = &page.layout.rep else { corrupt!("a page of lists has no repetition levels") };
-    let num_levels = chunk.num_levels;
+    let num_levels = page.num_levels(chunk)?;
     page.levels(rep, chunk.rep, num_levels, index.max_rep, &mut scratch.rep)?;
     match page.layout.def.as_ref().filter(|_| index.max_def > 0) {
         Some(def) => page.levels(def, chunk.def, num_levels, index.max_def, &mut scratch.def)?,
@@ -542,16 +557,16 @@ fn append_chunk_rows(
 ) -> Result<bool> {
     let index = page.index;
     let first = rows.first_start(number);
+    let num_levels = scratch.rep.len();
     let event_of = |row: u64, starts: &[u32]| -> usize {
         // Rows that start before this chunk begin with it.
         match row.checked_sub(first) {
             None => 0,
-            Some(i) => starts.get(i as usize).map_or(chunk.num_levels, |e| *e as usize),
+            Some(i) => starts.get(i as usize).map_or(num_levels, |e| *e as usize),
         }
     };
     let e0 = event_of(range.start, &scratch.starts);
-    let e1 =
-        if range.end > rows.end(number) { chunk.num_levels } else { event_of(range.end, &scratch.starts) };
+    let e1 = if range.end > rows.end(number) { num_levels } else { event_of(range.end, &scratch.starts) };
     let (v0, v1) = (scratch.visible[e0] as usize, scratch.visible[e1] as usize);
     let num_values = index.num_values(number);
     let buffers = chunk.buffers.as_slice();

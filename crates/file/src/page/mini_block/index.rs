@@ -194,14 +194,6 @@ impl MiniBlockIndex {
         })
     }
 
-    /// Bytes of memory held, values of the dictionary included.
-    pub(crate) fn memory(&self) -> usize {
-        self.chunk_starts.len() * 4
-            + self.values.starts.len() * 8
-            + self.rows.as_ref().map_or(0, |r| r.ends.len() * 9)
-            + self.dictionary.as_ref().map_or(0, |d| d.byte_size())
-    }
-
     /// Bytes of `chunk` within the buffer of chunks.
     pub(super) fn chunk_bytes(&self, chunk: usize) -> Range<u64> {
         u64::from(self.chunk_starts[chunk]) * 8..u64::from(self.chunk_starts[chunk + 1]) * 8

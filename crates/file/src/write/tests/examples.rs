@@ -45,8 +45,7 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn check(page: &EncodedPage, layout: &str, buffers: &[&str]) {
-    let shown: Vec<String> =
-        page.layout.emit().iter().map(|b| format!("{b:02x}")).collect();
+    let shown: Vec<String> = page.layout.emit().iter().map(|b| format!("{b:02x}")).collect();
     assert_eq!(page.layout.emit(), hex(layout), "layout is {}", shown.join(" "));
     let expected: Vec<Vec<u8>> = buffers.iter().map(|b| hex(b)).collect();
     assert_eq!(page.buffers, expected);
@@ -173,7 +172,8 @@ fn pages_without_lists_hold_validity_and_fixed_size_lists_as_the_spec_says() {
     >(rows, 3));
     let page = encode(array.clone(), FormatVersion::V2_1, "");
     // Header of 6 bytes, the bitmap of the items, then the items.
-    let chunk = "00 00 01 00 0c 00 fe fe | 3d fe fe fe fe fe fe fe | 01 00 00 00 03 00 04 00 05 00 06 00 fe fe fe fe";
+    let chunk =
+        "00 00 01 00 0c 00 fe fe | 3d fe fe fe fe fe fe fe | 01 00 00 00 03 00 04 00 05 00 06 00 fe fe fe fe";
     assert_eq!(page.buffers[1], hex(chunk));
     let page = encode(array, FormatVersion::V2_1, "fullzip");
     let [row] = page.buffers.as_slice() else { panic!("{page:?}") };
@@ -184,17 +184,16 @@ fn pages_without_lists_hold_validity_and_fixed_size_lists_as_the_spec_says() {
 
 #[test]
 fn packed_structs_with_strings_are_those_of_the_spec() {
-    let fields = Fields::from(vec![
-        Field::new("a", DataType::Int16, false),
-        Field::new("b", DataType::Utf8, false),
-    ]);
+    let fields =
+        Fields::from(vec![Field::new("a", DataType::Int16, false), Field::new("b", DataType::Utf8, false)]);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int16Array::from(vec![1, 7, 2])),
         Arc::new(StringArray::from(vec!["xy", "hidden", ""])),
     ];
     let nulls = NullBuffer::from(vec![true, false, true]);
     let array: ArrayRef = Arc::new(StructArray::new(fields.clone(), columns, Some(nulls)));
-    let metadata: std::collections::HashMap<String, String> = [("lance-encoding:packed".to_owned(), "true".to_owned())].into();
+    let metadata: std::collections::HashMap<String, String> =
+        [("lance-encoding:packed".to_owned(), "true".to_owned())].into();
     let field = Field::new("x", DataType::Struct(fields), true).with_metadata(metadata);
     let page = encode_field(field.clone(), &array, FormatVersion::V2_2, "").unwrap();
     assert_eq!(

@@ -11,7 +11,8 @@ use crate::{ErrorKind, File, FileEncoder, FileWriter, FormatVersion, OpenOptions
 
 fn batch(rows: std::ops::Range<i64>) -> RecordBatch {
     let a: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone()));
-    let s: ArrayRef = Arc::new(rows.map(|i| (i % 3 != 0).then(|| format!("row {i}"))).collect::<StringArray>());
+    let s: ArrayRef =
+        Arc::new(rows.map(|i| (i % 3 != 0).then(|| format!("row {i}"))).collect::<StringArray>());
     RecordBatch::try_from_iter_with_nullable([("a", a, false), ("s", s, true)]).unwrap()
 }
 
@@ -39,8 +40,10 @@ fn pages(bytes: Vec<u8>) -> Vec<Vec<u64>> {
 }
 
 fn names(folder: &std::path::Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     names
 }
@@ -103,7 +106,8 @@ fn columns_are_found_by_name_and_the_first_difference_is_named() {
 
 #[test]
 fn a_file_is_not_finished_after_its_columns_disagree() {
-    let schema = Schema::new(vec![Field::new("a", DataType::Int64, false), Field::new("b", DataType::Int64, false)]);
+    let schema =
+        Schema::new(vec![Field::new("a", DataType::Int64, false), Field::new("b", DataType::Int64, false)]);
     let a: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let b: ArrayRef = Arc::new(Int64Array::from(vec![None]));
     let bad = RecordBatch::try_from_iter([("a", a), ("b", b)]).unwrap();
