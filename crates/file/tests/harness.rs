@@ -33,7 +33,7 @@ fn data_equals_itself_in_other_pieces_and_taken_in_order() {
         let whole = g.batch(&schema, rows);
         let cut = g.rng.below(rows + 1);
         let pieces = [whole.slice(0, cut), whole.slice(cut, rows - cut)];
-        assert_eq!(difference(&[whole.clone()], &pieces), None, "seed {seed}");
+        assert_eq!(difference(std::slice::from_ref(&whole), &pieces), None, "seed {seed}");
         let all = arrow_array::UInt64Array::from_iter_values(0..rows as u64);
         let taken = arrow_select::take::take_record_batch(&whole, &all).expect("take of generated data");
         assert_eq!(difference(&[whole], &[taken]), None, "seed {seed}");

@@ -346,7 +346,7 @@ fn damaged(rng: &mut Rng, sources: &[Bytes]) -> Bytes {
             // Small numbers where the footer has positions.
             for at in (n - 40..n - 8).step_by(4) {
                 let small = (rng.below(n) as u32).to_le_bytes();
-                noise[at..at + 4].copy_from_slice(if (n - at) % 8 == 0 || at >= n - 16 {
+                noise[at..at + 4].copy_from_slice(if (n - at).is_multiple_of(8) || at >= n - 16 {
                     &small
                 } else {
                     &[0; 4]

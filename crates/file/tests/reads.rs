@@ -319,7 +319,7 @@ fn needed(file: &Bytes, page: &PageInspection, rows: &[u64], version: FormatVers
             // Rows below fixed-size lists of structs have several entries each: the index tells how many.
             let widths = [1, 2, 4, 8];
             let width = widths.iter().copied().find(|w| {
-                index.len() as u64 % (page.num_rows + 1) == 0
+                (index.len() as u64).is_multiple_of(page.num_rows + 1)
                     && index.len() as u64 / (page.num_rows + 1) == *w
             });
             let Some(width) = width else { return Ok(all) };
