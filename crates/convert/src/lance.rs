@@ -9,7 +9,6 @@ use pennon_file::{Error, File, FileWriter, OpenOptions, Result, WriteOptions};
 
 use crate::input::Bytes;
 use crate::output::{Buffered, Output, Staged, unbuffer};
-use crate::projection::Projection;
 use crate::reader::{Batches, Selection};
 use crate::writer::{BatchWriter, WriterOptions};
 
@@ -33,7 +32,8 @@ impl Source {
         &self.file
     }
 
-    pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
+    /// Columns come in the order asked, as the file gives them.
+    pub(crate) fn batches(&self, selection: &Selection) -> Result<Batches> {
         let mut scan = self.file.scan().batch_rows(selection.batch_rows).batch_bytes(selection.batch_bytes);
         if selection.threads > 0 {
             scan = scan.threads(selection.threads);
@@ -46,28 +46,15 @@ impl Source {
         if rows != (0..self.file.num_rows()) {
             scan = scan.rows(rows);
         }
-        Ok(in_order(Box::new(scan.batches()?), projection))
+        Ok(Box::new(scan.batches()?))
     }
 
-    pub(crate) fn take(
-        &self,
-        rows: &[u64],
-        selection: &Selection,
-        projection: Option<&Projection>,
-    ) -> Result<Batches> {
+    pub(crate) fn take(&self, rows: &[u64], selection: &Selection) -> Result<Batches> {
         let mut take = self.file.take(rows).batch_bytes(selection.batch_bytes);
         if let Some(columns) = &selection.columns {
             take = take.columns(columns);
         }
-        Ok(in_order(Box::new(take.batches()?), projection))
-    }
-}
-
-/// The file gives columns in its own order; they were asked for in another perhaps.
-fn in_order(batches: Batches, projection: Option<&Projection>) -> Batches {
-    match projection.cloned() {
-        None => batches,
-        Some(p) => Box::new(batches.map(move |b| b.and_then(|b| p.apply_pruned(&b)))),
+        Ok(Box::new(take.batches()?))
     }
 }
 

@@ -202,7 +202,7 @@ impl Reader {
             }
         };
         Ok(match &self.source {
-            Source::Lance(s) => s.batches(selection, projection)?,
+            Source::Lance(s) => s.batches(selection)?,
             Source::Parquet(s) => s.batches(selection, projection)?,
             Source::Arrow(s) => s.batches(selection, projection)?,
             Source::ArrowStream(s) => projected(ranged(s.batches()?)),
@@ -218,7 +218,7 @@ impl Reader {
             take::check(&self.name, rows, num_rows)?;
         }
         let batches = match &self.source {
-            Source::Lance(s) => s.take(rows, selection, projection.as_ref()),
+            Source::Lance(s) => s.take(rows, selection),
             Source::Parquet(s) => {
                 let schema = projection.as_ref().map_or_else(|| s.schema(), |p| p.schema().clone());
                 take::in_parts(rows, schema, |part| s.selected(part, projection.as_ref()))
