@@ -48,7 +48,12 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
     let (top, visible) = (page.max_rep(), page.max_visible());
 
     let mut writer = ValueWriter::new(encoding, &values.shape())?;
-    let mut data = Vec::new();
+    // Pages of wide values are large: no growing by copies.
+    let value_bytes = match width {
+        ZipWidth::Value(bits) => values.len() * (bits / 8) as usize,
+        ZipWidth::Length(bits) => values.byte_size() + values.len() * bits as usize / 8,
+    };
+    let mut data = Vec::with_capacity(page.num_events * word_bytes + value_bytes);
     let mut starts: Vec<usize> = Vec::new();
     let mut value = 0;
     let mut scratch = Vec::new();
@@ -90,6 +95,7 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
         }
         value += 1;
     }
+    data.shrink_to_fit();
     let mut buffers = Vec::with_capacity(2);
     let index = is_indexed.then(|| {
         starts.push(data.len());
