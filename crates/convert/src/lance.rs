@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use pennon_file::io::MappingPolicy;
 use pennon_file::{Error, File, FileWriter, OpenOptions, Result, WriteOptions};
 
 use crate::input::Bytes;
@@ -20,10 +21,14 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn open(name: &str, bytes: Bytes) -> Result<Self> {
+    pub(crate) fn open(name: &str, bytes: Bytes, mapping: bool) -> Result<Self> {
+        let mut options = OpenOptions::default();
+        if !mapping {
+            options.source.mapping = MappingPolicy::Never;
+        }
         let file = match bytes {
-            Bytes::File { path: Some(path), .. } => File::open(path)?,
-            Bytes::File { file, .. } => File::from_read_at(Arc::new(file), &OpenOptions::default())?,
+            Bytes::File { path: Some(path), .. } => File::open_with(path, &options)?,
+            Bytes::File { file, .. } => File::from_read_at(Arc::new(file), &options)?,
             Bytes::Stream(_) => return Err(Error::invalid(format!("{name}: Lance needs a file"))),
         };
         Ok(Self { file })
@@ -38,8 +43,8 @@ impl Source {
         if selection.threads > 0 {
             scan = scan.threads(selection.threads);
         }
-        if let Some(columns) = &selection.columns {
-            scan = scan.columns(columns);
+        if let Some(projection) = projection {
+            scan = scan.columns(projection.paths_in_file_order());
         }
         let rows =
             selection.rows.start.min(self.file.num_rows())..selection.rows.end.min(self.file.num_rows());
@@ -56,14 +61,14 @@ impl Source {
         projection: Option<&Projection>,
     ) -> Result<Batches> {
         let mut take = self.file.take(rows).batch_bytes(selection.batch_bytes);
-        if let Some(columns) = &selection.columns {
-            take = take.columns(columns);
+        if let Some(projection) = projection {
+            take = take.columns(projection.paths_in_file_order());
         }
         Ok(in_order(Box::new(take.batches()?), projection))
     }
 }
 
-/// The file gives columns in its own order; they were asked for in another perhaps.
+/// The file was asked for columns in its own order; they are wanted in another perhaps.
 fn in_order(batches: Batches, projection: Option<&Projection>) -> Batches {
     match projection.cloned() {
         None => batches,
