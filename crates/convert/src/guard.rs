@@ -64,6 +64,11 @@ fn io_error(what: &str, text: &str, e: std::io::Error) -> Error {
     }
 }
 
+/// Adds the file's name, unless the message has it already.
+pub(crate) fn in_file(e: Error, name: &str) -> Error {
+    if e.message().contains(name) { e } else { e.in_file(name) }
+}
+
 /// `text` on one line, so that an error stays one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")

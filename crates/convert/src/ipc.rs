@@ -5,10 +5,12 @@ use std::io::{BufReader, BufWriter, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch, RecordBatchOptions, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_data::ArrayData;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{DictionaryHandling, IpcWriteOptions};
-use arrow_schema::SchemaRef;
+use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pennon_file::{Compression, Error, Result};
 
 use crate::dictionary::Unifier;
@@ -135,17 +137,47 @@ struct Guarded<I> {
     inner: Option<I>,
 }
 
-impl<I: Iterator<Item = Result<RecordBatch, arrow_schema::ArrowError>>> Iterator for Guarded<I> {
+impl<I: Iterator<Item = Result<RecordBatch, ArrowError>>> Iterator for Guarded<I> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let inner = self.inner.as_mut()?;
-        let next = guard(READING, || inner.next().transpose().map_err(|e| arrow_error(READING, e)));
+        let next = guard(READING, || {
+            let batch = inner.next().transpose().map_err(|e| arrow_error(READING, e))?;
+            batch.as_ref().map(unshared).transpose()
+        });
         if !matches!(next, Ok(Some(_))) {
             self.inner = None;
         }
         next.transpose()
     }
+}
+
+/// The batch with columns that do not share memory. All columns of a batch lie in one body, so a writer that keeps
+/// a narrow column for a while would keep the wide ones with it, without knowing.
+fn unshared(batch: &RecordBatch) -> Result<RecordBatch> {
+    if batch.num_columns() < 2 {
+        return Ok(batch.clone());
+    }
+    let columns = batch.columns().iter().map(|c| copied(&c.to_data()).map(make_array)).collect::<Result<Vec<_>, _>>();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    columns
+        .and_then(|columns| RecordBatch::try_new_with_options(batch.schema(), columns, &options))
+        .map_err(|e| arrow_error(READING, e))
+}
+
+fn copied(data: &ArrayData) -> Result<ArrayData, ArrowError> {
+    let copy = |b: &Buffer| Buffer::from_slice_ref(b.as_slice());
+    let children = match data.data_type() {
+        // A dictionary has memory of its own and is shared by all batches.
+        DataType::Dictionary(_, _) => data.child_data().to_vec(),
+        _ => data.child_data().iter().map(copied).collect::<Result<_, _>>()?,
+    };
+    let nulls = data.nulls().map(|n| {
+        let bits = BooleanBuffer::new(copy(n.inner().inner()), n.offset(), n.len());
+        NullBuffer::new(bits)
+    });
+    data.clone().into_builder().buffers(data.buffers().iter().map(copy).collect()).child_data(children).nulls(nulls).build()
 }
 
 type Stream = arrow_ipc::reader::StreamReader<BufReader<Box<dyn Read + Send>>>;
@@ -194,7 +226,7 @@ fn write_options(options: &WriterOptions) -> Result<IpcWriteOptions> {
     IpcWriteOptions::default().try_with_compression(compression).map_err(|e| arrow_error(WRITING, e))
 }
 
-fn unwritable(e: arrow_schema::ArrowError) -> Error {
+fn unwritable(e: ArrowError) -> Error {
     let e = arrow_error(WRITING, e);
     if e.kind() == pennon_file::ErrorKind::Corrupt { Error::unsupported(e.message()) } else { e }
 }

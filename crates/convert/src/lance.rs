@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use pennon_file::io::MappingPolicy;
 use pennon_file::{Error, File, FileWriter, OpenOptions, Result, WriteOptions};
 
 use crate::input::Bytes;
 use crate::output::{Buffered, Output, Staged, unbuffer};
+use crate::projection::Projection;
 use crate::reader::{Batches, Selection};
 use crate::writer::{BatchWriter, WriterOptions};
 
@@ -19,10 +21,14 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn open(name: &str, bytes: Bytes) -> Result<Self> {
+    pub(crate) fn open(name: &str, bytes: Bytes, mapping: bool) -> Result<Self> {
+        let mut options = OpenOptions::default();
+        if !mapping {
+            options.source.mapping = MappingPolicy::Never;
+        }
         let file = match bytes {
-            Bytes::File { path: Some(path), .. } => File::open(path)?,
-            Bytes::File { file, .. } => File::from_read_at(Arc::new(file), &OpenOptions::default())?,
+            Bytes::File { path: Some(path), .. } => File::open_with(path, &options)?,
+            Bytes::File { file, .. } => File::from_read_at(Arc::new(file), &options)?,
             Bytes::Stream(_) => return Err(Error::invalid(format!("{name}: Lance needs a file"))),
         };
         Ok(Self { file })
@@ -32,29 +38,41 @@ impl Source {
         &self.file
     }
 
-    /// Columns come in the order asked, as the file gives them.
-    pub(crate) fn batches(&self, selection: &Selection) -> Result<Batches> {
+    pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
         let mut scan = self.file.scan().batch_rows(selection.batch_rows).batch_bytes(selection.batch_bytes);
         if selection.threads > 0 {
             scan = scan.threads(selection.threads);
         }
-        if let Some(columns) = &selection.columns {
-            scan = scan.columns(columns);
+        if let Some(projection) = projection {
+            scan = scan.columns(projection.paths_in_file_order());
         }
         let rows =
             selection.rows.start.min(self.file.num_rows())..selection.rows.end.min(self.file.num_rows());
         if rows != (0..self.file.num_rows()) {
             scan = scan.rows(rows);
         }
-        Ok(Box::new(scan.batches()?))
+        Ok(in_order(Box::new(scan.batches()?), projection))
     }
 
-    pub(crate) fn take(&self, rows: &[u64], selection: &Selection) -> Result<Batches> {
+    pub(crate) fn take(
+        &self,
+        rows: &[u64],
+        selection: &Selection,
+        projection: Option<&Projection>,
+    ) -> Result<Batches> {
         let mut take = self.file.take(rows).batch_bytes(selection.batch_bytes);
-        if let Some(columns) = &selection.columns {
-            take = take.columns(columns);
+        if let Some(projection) = projection {
+            take = take.columns(projection.paths_in_file_order());
         }
-        Ok(Box::new(take.batches()?))
+        Ok(in_order(Box::new(take.batches()?), projection))
+    }
+}
+
+/// The file was asked for columns in its own order; they are wanted in another perhaps.
+fn in_order(batches: Batches, projection: Option<&Projection>) -> Batches {
+    match projection.cloned() {
+        None => batches,
+        Some(p) => Box::new(batches.map(move |b| b.and_then(|b| p.apply_pruned(&b)))),
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Projection {
     schema: SchemaRef,
     /// Top-level columns in the order asked, each with what is kept of it.
     columns: Vec<(usize, Keep)>,
+    /// The paths as they were given, in the order of the file.
+    paths: Vec<String>,
 }
 
 /// What is kept of a field.
@@ -35,22 +37,31 @@ impl Projection {
     /// Finds `paths` in `schema`; `name` is the file's, for messages.
     pub fn new(name: &str, schema: &Schema, paths: &[String]) -> Result<Self> {
         let mut columns: Vec<(usize, Keep)> = Vec::new();
+        let mut found = Vec::with_capacity(paths.len());
         for path in paths {
             let indices = find(name, schema, path)?;
             merge(&mut columns, &indices);
+            found.push((indices, path.clone()));
         }
+        found.sort();
+        let paths = found.into_iter().map(|(_, path)| path).collect();
         let mut fields = Vec::with_capacity(columns.len());
         for (index, keep) in &mut columns {
             sort(keep);
             fields.push(project_field(schema.field(*index), keep));
         }
         let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
-        Ok(Self { schema, columns })
+        Ok(Self { schema, columns, paths })
     }
 
     /// The schema of projected batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// The paths as they were given, in the order of the file.
+    pub(crate) fn paths_in_file_order(&self) -> &[String] {
+        &self.paths
     }
 
     /// Top-level columns that are touched, in the order asked.

@@ -8,6 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use pennon_file::{Error, Result};
 
 use crate::format::Format;
+use crate::guard::in_file;
 use crate::input::Input;
 use crate::projection::Projection;
 use crate::rebatch::{Bounded, RowRange};
@@ -17,13 +18,22 @@ use crate::{csv, ipc, json, lance, parquet, take};
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 /// How a source is opened.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
     /// The format, instead of looking at the content.
     pub format: Option<Format>,
     /// Types for columns of a text format, instead of guessing them; columns it does not name are guessed.
     pub schema: Option<SchemaRef>,
+    /// Whether a local file may be mapped into memory. A full pass over a mapped file counts as memory of the process;
+    /// without it, the batches in flight are all there is.
+    pub mapping: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { format: None, schema: None, mapping: true }
+    }
 }
 
 /// Which part of a source is read, and in what batches.
@@ -109,14 +119,14 @@ impl Reader {
             )));
         }
         let source = match format {
-            Format::Lance => lance::Source::open(&name, bytes).map(Source::Lance),
+            Format::Lance => lance::Source::open(&name, bytes, options.mapping).map(Source::Lance),
             Format::Parquet => parquet::Source::open(&name, bytes).map(Source::Parquet),
             Format::Arrow => ipc::FileSource::open(&name, bytes).map(Source::Arrow),
             Format::ArrowStream => ipc::StreamSource::open(&name, bytes).map(Source::ArrowStream),
             Format::Csv => csv::Source::open(&name, bytes, options.schema.as_deref()).map(Source::Csv),
             Format::Jsonl => json::Source::open(&name, bytes, options.schema.as_deref()).map(Source::Jsonl),
         };
-        let source = source.map_err(|e| e.in_file(&name))?;
+        let source = source.map_err(|e| in_file(e, &name))?;
         Ok(Self { name, format, path: input.as_path().map(Into::into), source })
     }
 
@@ -181,9 +191,9 @@ impl Reader {
     pub fn batches(&self, selection: &Selection) -> Result<Batches> {
         let projection = self.projection(selection.columns.as_deref())?;
         let batches =
-            self.source_batches(selection, projection.as_ref()).map_err(|e| e.in_file(&self.name))?;
+            self.source_batches(selection, projection.as_ref()).map_err(|e| in_file(e, &self.name))?;
         let name = self.name.clone();
-        let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| e.in_file(&name))));
+        let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| in_file(e, &name))));
         Ok(Box::new(Bounded::new(named, selection.batch_rows, selection.batch_bytes)))
     }
 
@@ -202,7 +212,7 @@ impl Reader {
             }
         };
         Ok(match &self.source {
-            Source::Lance(s) => s.batches(selection)?,
+            Source::Lance(s) => s.batches(selection, projection)?,
             Source::Parquet(s) => s.batches(selection, projection)?,
             Source::Arrow(s) => s.batches(selection, projection)?,
             Source::ArrowStream(s) => projected(ranged(s.batches()?)),
@@ -218,7 +228,7 @@ impl Reader {
             take::check(&self.name, rows, num_rows)?;
         }
         let batches = match &self.source {
-            Source::Lance(s) => s.take(rows, selection),
+            Source::Lance(s) => s.take(rows, selection, projection.as_ref()),
             Source::Parquet(s) => {
                 let schema = projection.as_ref().map_or_else(|| s.schema(), |p| p.schema().clone());
                 take::in_parts(rows, schema, |part| s.selected(part, projection.as_ref()))
@@ -230,8 +240,8 @@ impl Reader {
             }
         };
         let name = self.name.clone();
-        let batches = batches.map_err(|e| e.in_file(&name))?;
-        let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| e.in_file(&name))));
+        let batches = batches.map_err(|e| in_file(e, &name))?;
+        let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| in_file(e, &name))));
         Ok(Box::new(Bounded::new(named, selection.batch_rows, selection.batch_bytes)))
     }
 

@@ -7,6 +7,7 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use pennon_file::{Compression, Error, FormatVersion, Result};
 
 use crate::format::Format;
+use crate::guard::in_file;
 use crate::output::{Failure, Output, Staged};
 use crate::{csv, ipc, json, lance, parquet};
 
@@ -93,8 +94,7 @@ impl BatchWriter for Reporting {
 fn reported(e: Error, name: &str, failure: &Failure) -> Error {
     match failure.get() {
         Some(io) => Error::io(format!("cannot write {name}"), io),
-        None if e.message().contains(name) => e,
-        None => e.in_file(name),
+        None => in_file(e, name),
     }
 }
 

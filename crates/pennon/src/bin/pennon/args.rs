@@ -17,8 +17,19 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Opens a source to look at some of it.
     pub(crate) fn open(&self, argument: &str) -> Result<Reader> {
+        self.open_with(argument, true)
+    }
+
+    /// Opens a source to go through all of it, with no more memory than the batches take.
+    pub(crate) fn open_to_stream(&self, argument: &str) -> Result<Reader> {
+        self.open_with(argument, false)
+    }
+
+    fn open_with(&self, argument: &str, mapping: bool) -> Result<Reader> {
         let mut options = ReadOptions::default();
+        options.mapping = mapping;
         options.format = self.from;
         if let Some(path) = &self.schema {
             let text =

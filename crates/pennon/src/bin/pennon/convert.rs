@@ -133,7 +133,7 @@ fn writer_options(args: &Args) -> Result<WriterOptions> {
 fn open_all(args: &Args, sources: &[String]) -> Result<Vec<Reader>> {
     let mut readers: Vec<Reader> = Vec::new();
     for source in sources {
-        let reader = args.source.open(source)?;
+        let reader = args.source.open_to_stream(source)?;
         if let Some(first) = readers.first() {
             if let Some(difference) = schema_difference(&first.schema(), &reader.schema(), true) {
                 return Err(Error::invalid(format!(
@@ -181,6 +181,7 @@ fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, targe
     };
     let mut options = ReadOptions::default();
     options.format = Some(format);
+    options.mapping = false;
     let schema = readers[0].projected_schema(args.columns.paths().as_deref())?;
     if matches!(format, Format::Csv | Format::Jsonl) {
         options.schema = Some(schema.clone());

@@ -40,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    let (a, b) = (args.source.open(&args.a)?, args.source.open(&args.b)?);
+    let (a, b) = (args.source.open_to_stream(&args.a)?, args.source.open_to_stream(&args.b)?);
     let schema = schema_differences(&a.schema(), &b.schema());
     let columns = pairs(&a.schema(), &b.schema());
     let names: Vec<_> = columns.iter().map(|(i, _)| quote_name(a.schema().field(*i).name())).collect();

@@ -131,7 +131,8 @@ fn usage(e: &clap::Error) -> ExitCode {
             break;
         }
         if !line.is_empty() {
-            parts.push(line.strip_prefix("error: ").unwrap_or(line));
+            let line = line.strip_prefix("error: ").unwrap_or(line);
+            parts.push(line.strip_prefix("tip: ").map_or_else(|| line.to_owned(), |tip| format!("({tip})")));
         }
     }
     let verb = std::env::args().nth(1).filter(|v| {

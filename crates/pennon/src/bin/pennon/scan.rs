@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    let reader = args.source.open(&args.file)?;
+    let reader = args.source.open_to_stream(&args.file)?;
     let schema = reader.projected_schema(args.columns.paths().as_deref())?;
     let end = args.limit.map_or(u64::MAX, |limit| args.offset.saturating_add(limit));
     let selection = args.columns.selection().with_rows(args.offset..end);

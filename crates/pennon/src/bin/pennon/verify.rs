@@ -36,7 +36,7 @@ struct Looked {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
-    let (looked, faults, format) = match args.source.open(&args.file) {
+    let (looked, faults, format) = match args.source.open_to_stream(&args.file) {
         Ok(reader) => {
             let (looked, faults) = walk(&reader)?;
             (looked, faults, Some(reader.format()))

@@ -1,0 +1,118 @@
+//! Guards the memory that a conversion takes, and what a killed one leaves behind.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use common::{Place, table, write};
+use pennon::convert::{Format, Output, WriterOptions, create_writer};
+
+/// `VmHWM` of a running process, bytes.
+fn peak(child: &Child) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+
+/// Runs the program and looks at its peak memory until it ends.
+fn peak_of(place: &Place, args: &[&str]) -> u64 {
+    let mut child = place.command(args).stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let mut most = 0;
+    loop {
+        most = most.max(peak(&child).unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "{args:?}");
+            return most;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// 256 MiB of numbers and texts that do not repeat.
+fn write_large(place: &Place) {
+    let mut state = 1u64;
+    let mut next = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 11
+    };
+    let mut batch = || -> RecordBatch {
+        let numbers: Vec<i64> = (0..65_536).map(|_| next() as i64).collect();
+        let texts: Vec<String> = numbers.iter().map(|n| format!("{n:x}{:x}{:x}{:x}", n.rotate_left(7), n.rotate_left(17), n.rotate_left(37))).collect();
+        let columns: [(&str, ArrayRef); 2] = [("n", Arc::new(Int64Array::from(numbers))), ("t", Arc::new(StringArray::from(texts)))];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    let first = batch();
+    let mut writer = create_writer(Format::Arrow, Output::path(&place.path("large.arrow"), true).unwrap(), &first.schema(), &WriterOptions::default()).unwrap();
+    let bytes = pennon::convert::batch_bytes(&first);
+    for _ in 0..(256 << 20) / bytes {
+        writer.write(&batch()).unwrap();
+    }
+    writer.finish().unwrap().commit().unwrap();
+}
+
+#[test]
+fn a_large_conversion_stays_within_its_memory() {
+    let p = Place::new();
+    write_large(&p);
+    let base = peak_of(&p, &["count", "t.lance"]);
+    for (from, to) in [("large.arrow", "large.lance"), ("large.lance", "large.parquet"), ("large.parquet", "back.lance")] {
+        let peak = peak_of(&p, &["convert", from, to]);
+        let over = peak.saturating_sub(base) >> 20;
+        println!("{from} to {to}: {over} MiB over the {} MiB of a small run", base >> 20);
+        assert!(over <= 128, "{from} to {to}: {over} MiB");
+    }
+    let peak = peak_of(&p, &["scan", "large.lance", "--to", "arrow"]);
+    println!("scan: {} MiB over", peak.saturating_sub(base) >> 20);
+    assert!(peak.saturating_sub(base) >> 20 <= 128);
+    assert_eq!(p.run(&["diff", "large.arrow", "back.lance"]).code, 0);
+}
+
+/// Starts a conversion whose source does not end, and waits until it writes.
+fn start_endless(p: &Place, target: &str) -> (Child, std::process::ChildStdin) {
+    let mut child = p.command(&["convert", "-", target, "--memory", "1MiB"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    write(&p.path("part.arrows"), Format::ArrowStream, &(0..200).map(|i| table(i * 1000..i * 1000 + 1000)).collect::<Vec<_>>());
+    let bytes = std::fs::read(p.path("part.arrows")).unwrap();
+    // Without the end of the stream.
+    stdin.write_all(&bytes[..bytes.len() - 8]).unwrap();
+    stdin.flush().unwrap();
+    let started = Instant::now();
+    while !p.names().iter().any(|n| n.starts_with(&format!(".{target}.pennon-{}-", child.id()))) {
+        assert!(started.elapsed() < Duration::from_secs(30), "no temporary file appeared: {:?}", p.names());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (child, stdin)
+}
+
+#[test]
+fn a_killed_conversion_leaves_the_target_as_it_was() {
+    let p = Place::new();
+    let old = std::fs::read(p.path("t.lance")).unwrap();
+    for target in ["t.lance", "new.lance"] {
+        let (mut child, stdin) = start_endless(&p, target);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(stdin);
+    }
+    assert_eq!(std::fs::read(p.path("t.lance")).unwrap(), old);
+    assert!(!p.path("new.lance").exists());
+    let left: Vec<_> = p.names().into_iter().filter(|n| n.starts_with('.')).collect();
+    assert!(left.iter().all(|n| n.contains(".pennon-") && n.ends_with(".tmp")), "{left:?}");
+}
+
+#[test]
+fn an_interrupted_conversion_takes_its_temporary_file_along() {
+    let p = Place::new();
+    let (mut child, stdin) = start_endless(&p, "new.lance");
+    assert!(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let status = child.wait().unwrap();
+    drop(stdin);
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert!(!status.success() && err.is_empty(), "{err}");
+    assert!(p.names().iter().all(|n| !n.starts_with('.') && n != "new.lance"), "{:?}", p.names());
+}
