@@ -213,3 +213,26 @@ fn placed(
     }
     Ok(())
 }
+
+/// Files that once made a reader panic, kept as they were found.
+#[test]
+fn files_that_once_broke_a_reader_give_values_or_a_typed_error() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/damaged");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("an entry").path();
+        let bytes = Bytes::from(std::fs::read(&path).expect("a file"));
+        count += 1;
+        let Ok(file) = open(&bytes) else { continue };
+        let rows = file.num_rows();
+        for asked in [vec![0], vec![rows - 1, 0, rows / 2], vec![0, rows / 2, rows - 1]] {
+            for path in file.inspect().map_or(Vec::new(), |i| i.columns) {
+                let _ = take(&file, &asked, Some(&[&path.path]));
+            }
+            let _ = take(&file, &asked, None);
+        }
+        let _ = scan(&file, &Part { batch_rows: Some(2), ..Part::default() });
+        let _ = file.verify(|_| {});
+    }
+    assert!(count > 0);
+}

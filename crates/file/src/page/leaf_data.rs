@@ -244,6 +244,7 @@ impl LeafData {
             Structure::Levels { rep, def } => {
                 out.structure = Structure::Levels { rep: Vec::new(), def: Vec::new() };
                 let starts = RowStarts::new(rep, def, scheme, self.values.len(), scale);
+                starts.check(self.num_rows / scale.max(1))?;
                 for &row in rows {
                     let (events, values) = starts.row(row as usize);
                     let count = values.len();
@@ -403,6 +404,17 @@ impl RowStarts {
             starts
         });
         Self { starts, scale }
+    }
+
+    /// Every row that pages announced must have a start of its own among the levels.
+    fn check(&self, num_rows: usize) -> Result<()> {
+        match &self.starts {
+            Some(starts) if starts.len() != num_rows + 1 => Err(Error::corrupt(format!(
+                "levels begin {} rows, {num_rows} are expected",
+                starts.len() - 1
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn row(&self, row: usize) -> (std::ops::Range<usize>, std::ops::Range<usize>) {

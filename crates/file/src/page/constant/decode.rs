@@ -74,6 +74,9 @@ impl ConstantIndex {
         if scalar.is_none() && levels.is_none() && layout.layers != [Layer::NullableItem] {
             corrupt!("an all-null page of layers {:?} has no levels", layout.layers);
         }
+        if levels.is_none() && max_rep(&layout.layers) > 0 {
+            corrupt!("a constant page of layers {:?} has no repetition levels", layout.layers);
+        }
         Ok(Self {
             scalar,
             levels,
