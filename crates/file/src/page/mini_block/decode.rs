@@ -157,7 +157,8 @@ impl<'a> MiniBlockPage<'a> {
         const FEW: usize = 8;
         let Some(range) = self.buffers.ranges().get(CHUNKS).filter(|_| rows.len() >= FEW) else { return };
         let Some(chunks) = self.segments.slice(range) else { return };
-        let start = |rows: &Range<u64>| self.index.chunk_bytes(self.index.chunk_of(rows.start)).start as usize;
+        let start =
+            |rows: &Range<u64>| self.index.chunk_bytes(self.index.chunk_of(rows.start)).start as usize;
         let sum = rows.iter().fold(0, |sum, rows| sum ^ chunks.get(start(rows)).copied().unwrap_or(0));
         std::hint::black_box(sum);
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::{ErrorKind, File, FileEncoder, FileWriter, FormatVersion, OpenOptions, PathWriter, WriteOptions};
