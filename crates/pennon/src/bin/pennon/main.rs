@@ -11,6 +11,7 @@ mod demo;
 mod diff;
 mod head;
 mod inspect;
+mod memory;
 mod output;
 mod progress;
 mod rows;
@@ -62,6 +63,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    memory::return_large_blocks();
     // A panic of a foreign decoder becomes an error; nothing is to be printed for it.
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
