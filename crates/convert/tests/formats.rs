@@ -191,7 +191,7 @@ fn check(format: Format, batch: &RecordBatch, options: &WriterOptions) {
     assert_same(
         &concat_batches(
             &batch.schema().with_no_metadata(),
-            &took.iter().map(|b| b.clone()).collect::<Vec<_>>(),
+            &took.iter().cloned().collect::<Vec<_>>(),
         )
         .unwrap(),
         &expected,

@@ -34,13 +34,12 @@ impl Column {
             let place = |e: Error| e.in_page(i as u64).in_column(&leaf.path);
             let layout =
                 crate::page::Layout::parse(page.page_layout().map_err(place)?, limits).map_err(place)?;
-            if let crate::page::Layout::MiniBlock(m) = &layout {
-                if m.large_chunks != large_chunks {
+            if let crate::page::Layout::MiniBlock(m) = &layout
+                && m.large_chunks != large_chunks {
                     return Err(place(Error::corrupt(
                         "the width of chunk sizes in a page is not that of the file's format version",
                     )));
                 }
-            }
             let buffers = PageBuffers::new(page.buffers, page.crcs);
             pages.push(Page::new(num_slots, page.length, layout, buffers));
             num_slots = match num_slots.checked_add(page.length) {
@@ -202,7 +201,7 @@ impl Decode for LeafRead<'_> {
         }
         // A budget met within a row of a fixed-size list leaves a row begun.
         let scale = column.leaf.rows_scale as usize;
-        if scale > 1 && out.num_rows % scale != 0 {
+        if scale > 1 && !out.num_rows.is_multiple_of(scale) {
             let whole = out.num_rows / scale * scale;
             if whole == 0 {
                 return self.first_row(segments).map(Step::Done);

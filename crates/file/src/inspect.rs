@@ -184,10 +184,9 @@ fn describe_levels(layout: &Layout) -> String {
             text += &format!("; {what} {}", encoding.describe());
         }
     }
-    if let Layout::FullZip(z) = layout {
-        if z.bits_rep + z.bits_def > 0 {
+    if let Layout::FullZip(z) = layout
+        && z.bits_rep + z.bits_def > 0 {
             text += &format!("; control words of {} and {} bits", z.bits_rep, z.bits_def);
         }
-    }
     text
 }

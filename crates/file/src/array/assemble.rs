@@ -30,11 +30,10 @@ pub(crate) fn assemble(
     arena: &Arena,
 ) -> Result<ArrayRef> {
     let (array, levels) = build(&mut Leaves { leaves, arena }, field, &[])?;
-    if let Some(levels) = levels {
-        if levels.def.len() != array.len() {
+    if let Some(levels) = levels
+        && levels.def.len() != array.len() {
             corrupt!("levels of {} rows around {} values", levels.def.len(), array.len());
         }
-    }
     Ok(array)
 }
 
@@ -160,11 +159,10 @@ fn build_item(field: &Field, leaf: LeafData, above: Above<'_>, arena: &Arena) ->
             (nulls, Some(levels))
         }
     };
-    if let Some(nulls) = &nulls {
-        if nulls.len() != num_values {
+    if let Some(nulls) = &nulls
+        && nulls.len() != num_values {
             corrupt!("{num_values} values where levels make {} slots", nulls.len());
         }
-    }
     let nulls = nulls.filter(|n| n.null_count() > 0);
     let array = build_leaf(field.data_type(), leaf.values, nulls, leaf.dictionary, arena)?;
     Ok((array, levels))

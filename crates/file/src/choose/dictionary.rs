@@ -147,7 +147,7 @@ pub(super) fn entries_encoding(
                 "bitpack: a dictionary of {} entries, inline bit packing holds 1024",
                 entries.len()
             ))),
-            _ => values::forced(spec, entries, tuning, false),
+            _ => values::forced(spec, entries),
         };
     }
     let plain = values::plain(entries);

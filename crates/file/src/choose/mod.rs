@@ -187,7 +187,7 @@ fn forced_full_zip(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -
         return Err(Error::invalid("fullzip: dictionary types are stored in mini-block pages only"));
     }
     let Some(spec) = spec else { return as_full_zip(page, tuning) };
-    let encoding = values::forced(spec, &page.values, tuning, tuning.is_text)?;
+    let encoding = values::forced(spec, &page.values)?;
     let legal = match &encoding {
         // A null has no bytes, which the official reader takes for a damaged LZ4 frame.
         Encoding::General { scheme: Scheme::Lz4, .. } if page.num_valid < page.values.len() => false,
@@ -231,7 +231,7 @@ fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> 
             return Err(Error::invalid("dictionary types are stored with dictionaries only"));
         }
         let encoding = match indices_spec {
-            Some(spec) => mini_block_forced(spec, &page.values, tuning)?,
+            Some(spec) => mini_block_forced(spec, &page.values)?,
             None => values::mini_block(&page.values, tuning, false).0,
         };
         let items = dictionary::entries_encoding(entries, items_spec.as_deref(), tuning)?;
@@ -246,7 +246,7 @@ fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> 
                 )));
             };
             let encoding = match indices_spec {
-                Some(spec) => mini_block_forced(spec, &found.indices, tuning)?,
+                Some(spec) => mini_block_forced(spec, &found.indices)?,
                 None => values::mini_block(&found.indices, tuning, false).0,
             };
             let items = dictionary::entries_encoding(&found.entries, items_spec.as_deref(), tuning)?;
@@ -254,7 +254,7 @@ fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> 
             mini_block::encode(page, &found.indices, dictionary, &choice_of(encoding, tuning))
         }
         Some(spec) => {
-            let encoding = mini_block_forced(spec, &page.values, tuning)?;
+            let encoding = mini_block_forced(spec, &page.values)?;
             mini_block::encode(page, &page.values, None, &choice_of(encoding, tuning))
         }
         None => {
@@ -311,8 +311,8 @@ fn dictionary_page(page: &LeafPage, tuning: &Tuning, direct_bytes: usize) -> Res
     mini_block::encode(page, &found.indices, Some((items, &found.entries)), &choice_of(encoding, tuning))
 }
 
-fn mini_block_forced(spec: &ValueSpec, values: &Values, tuning: &Tuning) -> Result<Encoding> {
-    let encoding = values::forced(spec, values, tuning, tuning.is_text)?;
+fn mini_block_forced(spec: &ValueSpec, values: &Values) -> Result<Encoding> {
+    let encoding = values::forced(spec, values)?;
     if !has_mini_block_form(&encoding) {
         return Err(Error::invalid(format!("miniblock: {spec:?} has no form for chunks")));
     }

@@ -363,7 +363,7 @@ pub(super) fn width_of(encoding: &Encoding, width: ZipWidth) -> ZipWidth {
 }
 
 /// The encoding that a caller forced on values, checked against their shape.
-pub(super) fn forced(spec: &ValueSpec, values: &Values, tuning: &Tuning, is_text: bool) -> Result<Encoding> {
+pub(super) fn forced(spec: &ValueSpec, values: &Values) -> Result<Encoding> {
     let refuse =
         |what: &str| Err(Error::invalid(format!("{what} cannot store values of {:?}", values.shape())));
     let plain = plain(values);
@@ -402,7 +402,7 @@ pub(super) fn forced(spec: &ValueSpec, values: &Values, tuning: &Tuning, is_text
         (ValueSpec::General { scheme, level, values: below }, _) => Ok(Encoding::General {
             scheme: *scheme,
             level: *level,
-            values: Box::new(forced(below, values, tuning, is_text)?),
+            values: Box::new(forced(below, values)?),
         }),
         (ValueSpec::Dictionary { .. }, _) => Err(Error::invalid("a dictionary inside another encoding")),
         (other, _) => refuse(&format!("{other:?}")),

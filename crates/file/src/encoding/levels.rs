@@ -118,6 +118,7 @@ pub(crate) fn level_at(
 /// Appends the validity of `num_levels` levels, a value being there when its level is at most
 /// `threshold`, for pages whose levels and values are the same in number; none may pass `max`, which is
 /// at least 1. Says how many are there.
+#[expect(clippy::too_many_arguments, reason = "what a chunk says of its levels, and where they go")]
 pub(crate) fn append_validity(
     encoding: &Encoding,
     data: &[u8],

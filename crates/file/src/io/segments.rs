@@ -189,7 +189,7 @@ mod tests {
             asks in prop::collection::vec((0usize..110, 0usize..30), 1..20),
         ) {
             let file: Vec<u8> = (0..120).collect();
-            let mut have = vec![false; 120];
+            let mut have = [false; 120];
             let mut s = Segments::new();
             for (start, len) in pieces {
                 s.insert(start as u64, Bytes::copy_from_slice(&file[start..start + len]));

@@ -60,6 +60,9 @@ pub(crate) struct Leaf {
     pub(crate) rows_scale: u64,
 }
 
+/// Called for each leaf with its path and its layers, innermost first.
+type Visit<'a> = dyn FnMut(&Field, &str, &[Nesting]) -> Result<()> + 'a;
+
 /// Gives every field its range of stored columns; says how many there are.
 pub(super) fn number_columns(fields: &mut [Field], version: FormatVersion) -> u32 {
     let mut next = 0;
@@ -108,7 +111,7 @@ impl Schema {
         leaves
     }
 
-    fn walk(&self, visit: &mut dyn FnMut(&Field, &str, &[Nesting]) -> Result<()>) -> Result<()> {
+    fn walk(&self, visit: &mut Visit<'_>) -> Result<()> {
         walk_children(&self.fields, "", &mut Vec::new(), visit)
     }
 }
@@ -117,7 +120,7 @@ fn walk_children(
     fields: &[Field],
     prefix: &str,
     above: &mut Vec<Nesting>,
-    visit: &mut dyn FnMut(&Field, &str, &[Nesting]) -> Result<()>,
+    visit: &mut Visit<'_>,
 ) -> Result<()> {
     let mut seen = std::collections::HashMap::new();
     for field in fields {
@@ -134,7 +137,7 @@ fn walk_field(
     field: &Field,
     path: &str,
     above: &mut Vec<Nesting>,
-    visit: &mut dyn FnMut(&Field, &str, &[Nesting]) -> Result<()>,
+    visit: &mut Visit<'_>,
 ) -> Result<()> {
     let depth = above.len();
     match (field.kind(), field.children.as_slice()) {

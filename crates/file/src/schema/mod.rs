@@ -128,7 +128,7 @@ fn is_blob(field: &arrow_schema::Field) -> bool {
 
 fn is_packed(field: &arrow_schema::Field) -> bool {
     PACKED.iter().any(|key| {
-        let value = field.metadata().get(*key).map(|v| v.to_ascii_lowercase());
+        let value = field.metadata().get(key).map(|v| v.to_ascii_lowercase());
         value.is_some_and(|v| matches!(v.as_str(), "1" | "true" | "on" | "yes" | "y"))
     })
 }

@@ -106,7 +106,7 @@ fn is_packed(field: &Field) -> bool {
     ["lance-encoding:packed", "packed"].iter().any(|key| {
         field
             .metadata()
-            .get(*key)
+            .get(key)
             .is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y"))
     })
 }
