@@ -225,6 +225,9 @@ fn files_that_once_broke_a_reader_give_values_or_a_typed_error() {
         count += 1;
         let Ok(file) = open(&bytes) else { continue };
         let rows = file.num_rows();
+        if rows == 0 {
+            continue;
+        }
         for asked in [vec![0], vec![rows - 1, 0, rows / 2], vec![0, rows / 2, rows - 1]] {
             for path in file.inspect().map_or(Vec::new(), |i| i.columns) {
                 let _ = take(&file, &asked, Some(&[&path.path]));
