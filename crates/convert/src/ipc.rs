@@ -18,8 +18,8 @@ use crate::guard::{arrow_error, guard};
 use crate::input::{Bytes, Cursor64, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
-use crate::rebatch::RowRange;
 use crate::reader::{Batches, Selection};
+use crate::rebatch::RowRange;
 use crate::writer::{BatchWriter, WriterOptions};
 
 const READING: &str = "reading Arrow IPC";
@@ -79,9 +79,14 @@ impl FileSource {
     }
 }
 
-fn reader(file: &Arc<File>, len: u64, columns: Option<Vec<usize>>) -> Result<arrow_ipc::reader::FileReader<Cursor64>> {
+fn reader(
+    file: &Arc<File>,
+    len: u64,
+    columns: Option<Vec<usize>>,
+) -> Result<arrow_ipc::reader::FileReader<Cursor64>> {
     guard(READING, || {
-        arrow_ipc::reader::FileReader::try_new(Cursor64::new(file.clone(), len), columns).map_err(|e| arrow_error(READING, e))
+        arrow_ipc::reader::FileReader::try_new(Cursor64::new(file.clone(), len), columns)
+            .map_err(|e| arrow_error(READING, e))
     })
 }
 
@@ -93,7 +98,9 @@ fn reader(file: &Arc<File>, len: u64, columns: Option<Vec<usize>>) -> Result<arr
 fn batch_starts(file: &File, len: u64) -> Result<Vec<u64>> {
     let bad = |what: String| Error::corrupt(format!("{READING}: {what}"));
     if len < 10 {
-        return Err(bad(format!("expected a footer of at least 10 bytes at the end, the file has {len} bytes")));
+        return Err(bad(format!(
+            "expected a footer of at least 10 bytes at the end, the file has {len} bytes"
+        )));
     }
     let mut end = [0; 10];
     file.read_exact_at(&mut end, len - 10).map_err(|e| Error::io(READING, e))?;
@@ -102,10 +109,12 @@ fn batch_starts(file: &File, len: u64) -> Result<Vec<u64>> {
     }
     let footer_bytes = i32::from_le_bytes([end[0], end[1], end[2], end[3]]);
     let footer_at = u64::try_from(footer_bytes).ok().and_then(|n| (len - 10).checked_sub(n));
-    let footer_at = footer_at.ok_or_else(|| bad(format!("a footer of {footer_bytes} bytes does not fit in a file of {len}")))?;
+    let footer_at = footer_at
+        .ok_or_else(|| bad(format!("a footer of {footer_bytes} bytes does not fit in a file of {len}")))?;
     let mut footer = vec![0; footer_bytes as usize];
     file.read_exact_at(&mut footer, footer_at).map_err(|e| Error::io(READING, e))?;
-    let footer = arrow_ipc::root_as_footer(&footer).map_err(|e| bad(format!("the footer does not parse: {e}")))?;
+    let footer =
+        arrow_ipc::root_as_footer(&footer).map_err(|e| bad(format!("the footer does not parse: {e}")))?;
     let mut starts = vec![0u64];
     let batches = footer.recordBatches().into_iter().flatten().map(|b| (b, true));
     let dictionaries = footer.dictionaries().into_iter().flatten().map(|b| (b, false));
@@ -116,15 +125,20 @@ fn batch_starts(file: &File, len: u64) -> Result<Vec<u64>> {
             return Err(bad(format!("a block at {offset} with {head} + {body} bytes")));
         };
         if head < 8 || offset.checked_add(head).and_then(|e| e.checked_add(body)).is_none_or(|e| e > len) {
-            return Err(bad(format!("a block of {head} + {body} bytes at offset {offset} does not fit in a file of {len} bytes")));
+            return Err(bad(format!(
+                "a block of {head} + {body} bytes at offset {offset} does not fit in a file of {len} bytes"
+            )));
         }
         if is_batch {
             let mut message = vec![0; head as usize];
             file.read_exact_at(&mut message, offset).map_err(|e| Error::io(READING, e))?;
             let message = if message[..4] == [0xFF; 4] { &message[8..] } else { &message[4..] };
-            let message = arrow_ipc::root_as_message(message).map_err(|e| bad(format!("the message at {offset} does not parse: {e}")))?;
+            let message = arrow_ipc::root_as_message(message)
+                .map_err(|e| bad(format!("the message at {offset} does not parse: {e}")))?;
             let rows = message.header_as_record_batch().and_then(|b| u64::try_from(b.length()).ok());
-            let rows = rows.ok_or_else(|| bad(format!("expected a batch at offset {offset}, found {:?}", message.header_type())))?;
+            let rows = rows.ok_or_else(|| {
+                bad(format!("expected a batch at offset {offset}, found {:?}", message.header_type()))
+            })?;
             let before = starts[starts.len() - 1];
             starts.push(before.checked_add(rows).ok_or_else(|| bad("more rows than 64 bits count".into()))?);
         }
@@ -159,7 +173,8 @@ fn unshared(batch: &RecordBatch) -> Result<RecordBatch> {
     if batch.num_columns() < 2 {
         return Ok(batch.clone());
     }
-    let columns = batch.columns().iter().map(|c| copied(&c.to_data()).map(make_array)).collect::<Result<Vec<_>, _>>();
+    let columns =
+        batch.columns().iter().map(|c| copied(&c.to_data()).map(make_array)).collect::<Result<Vec<_>, _>>();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     columns
         .and_then(|columns| RecordBatch::try_new_with_options(batch.schema(), columns, &options))
@@ -177,7 +192,12 @@ fn copied(data: &ArrayData) -> Result<ArrayData, ArrowError> {
         let bits = BooleanBuffer::new(copy(n.inner().inner()), n.offset(), n.len());
         NullBuffer::new(bits)
     });
-    data.clone().into_builder().buffers(data.buffers().iter().map(copy).collect()).child_data(children).nulls(nulls).build()
+    data.clone()
+        .into_builder()
+        .buffers(data.buffers().iter().map(copy).collect())
+        .child_data(children)
+        .nulls(nulls)
+        .build()
 }
 
 type Stream = arrow_ipc::reader::StreamReader<BufReader<Box<dyn Read + Send>>>;
@@ -214,7 +234,9 @@ impl StreamSource {
 
 fn open_stream(bytes: &FromStart) -> Result<Stream> {
     let reader = BufReader::with_capacity(1 << 16, bytes.open(false)?);
-    guard(READING, || arrow_ipc::reader::StreamReader::try_new(reader, None).map_err(|e| arrow_error(READING, e)))
+    guard(READING, || {
+        arrow_ipc::reader::StreamReader::try_new(reader, None).map_err(|e| arrow_error(READING, e))
+    })
 }
 
 fn write_options(options: &WriterOptions) -> Result<IpcWriteOptions> {
@@ -241,8 +263,12 @@ impl FileWriter {
     pub(crate) fn create(output: Output, schema: &SchemaRef, options: &WriterOptions) -> Result<Self> {
         let options = write_options(options)?.with_dictionary_handling(DictionaryHandling::Delta);
         let inner = guard(WRITING, || {
-            arrow_ipc::writer::FileWriter::try_new_with_options(BufWriter::with_capacity(1 << 16, output), schema, options)
-                .map_err(unwritable)
+            arrow_ipc::writer::FileWriter::try_new_with_options(
+                BufWriter::with_capacity(1 << 16, output),
+                schema,
+                options,
+            )
+            .map_err(unwritable)
         })?;
         Ok(Self { inner, dictionaries: Unifier::new(schema) })
     }
@@ -269,8 +295,12 @@ impl StreamWriter {
     pub(crate) fn create(output: Output, schema: &SchemaRef, options: &WriterOptions) -> Result<Self> {
         let options = write_options(options)?;
         let inner = guard(WRITING, || {
-            arrow_ipc::writer::StreamWriter::try_new_with_options(BufWriter::with_capacity(1 << 16, output), schema, options)
-                .map_err(unwritable)
+            arrow_ipc::writer::StreamWriter::try_new_with_options(
+                BufWriter::with_capacity(1 << 16, output),
+                schema,
+                options,
+            )
+            .map_err(unwritable)
         })?;
         Ok(Self { inner })
     }

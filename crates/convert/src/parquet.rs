@@ -11,8 +11,8 @@ use arrow_select::take::take_record_batch;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
-    RowSelector,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    RowSelection, RowSelector,
 };
 use parquet::basic::ZstdLevel;
 use parquet::errors::ParquetError;
@@ -65,7 +65,10 @@ impl ChunkReader for At {
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<::bytes::Bytes> {
         // Lengths come from the file: checked before memory is asked for.
         if start.checked_add(length as u64).is_none_or(|end| end > self.len) {
-            return Err(ParquetError::EOF(format!("expected {length} bytes at offset {start}, the file has {} bytes", self.len)));
+            return Err(ParquetError::EOF(format!(
+                "expected {length} bytes at offset {start}, the file has {} bytes",
+                self.len
+            )));
         }
         let mut buffer = vec![0; length];
         self.file.read_exact_at(&mut buffer, start)?;
@@ -78,7 +81,10 @@ fn parquet_error(what: &str, error: ParquetError) -> Error {
         ParquetError::NYI(text) => Error::unsupported(format!("{what}: {}", one_line(&text))),
         ParquetError::General(text) | ParquetError::EOF(text) | ParquetError::ArrowError(text) => {
             match text.contains("Disabled feature") {
-                true => Error::unsupported(format!("{what}: a compression method that this build does not read ({})", one_line(&text))),
+                true => Error::unsupported(format!(
+                    "{what}: a compression method that this build does not read ({})",
+                    one_line(&text)
+                )),
                 false => Error::corrupt(format!("{what}: {}", one_line(&text))),
             }
         }
@@ -97,7 +103,8 @@ impl Source {
         };
         let file = At { file: Arc::new(file), len };
         let metadata = guard("reading the Parquet footer", || {
-            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(|e| parquet_error("reading the Parquet footer", e))
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
+                .map_err(|e| parquet_error("reading the Parquet footer", e))
         })?;
         Ok(Self { file, metadata, indexed: OnceLock::new() })
     }
@@ -107,14 +114,17 @@ impl Source {
     }
 
     pub(crate) fn num_rows(&self) -> u64 {
-        let rows = self.metadata.metadata().row_groups().iter().map(|g| u64::try_from(g.num_rows()).unwrap_or(0));
+        let rows =
+            self.metadata.metadata().row_groups().iter().map(|g| u64::try_from(g.num_rows()).unwrap_or(0));
         rows.fold(0, u64::saturating_add)
     }
 
     fn mask(&self, projection: Option<&Projection>) -> ProjectionMask {
         match projection {
             None => ProjectionMask::all(),
-            Some(p) => ProjectionMask::leaves(self.metadata.parquet_schema(), p.leaves(self.metadata.schema())),
+            Some(p) => {
+                ProjectionMask::leaves(self.metadata.parquet_schema(), p.leaves(self.metadata.schema()))
+            }
         }
     }
 
@@ -143,7 +153,12 @@ impl Source {
         columns.iter().enumerate().all(|(i, c)| c.max_rep_level() == 0 || !mask.leaf_included(i))
     }
 
-    fn read_groups(&self, groups: Vec<Group>, selection: &Selection, projection: Option<&Projection>) -> Groups {
+    fn read_groups(
+        &self,
+        groups: Vec<Group>,
+        selection: &Selection,
+        projection: Option<&Projection>,
+    ) -> Groups {
         Groups {
             file: self.file.clone(),
             metadata: self.metadata.clone(),
@@ -175,7 +190,10 @@ impl Source {
                     let wanted = rows[next..].partition_point(|r| *r < end);
                     if wanted > 0 {
                         let indices: UInt64Array = rows[next..next + wanted].iter().map(|r| r - at).collect();
-                        found.push(take_record_batch(&batch, &indices).map_err(|e| arrow_error("reading rows of Parquet", e))?);
+                        found.push(
+                            take_record_batch(&batch, &indices)
+                                .map_err(|e| arrow_error("reading rows of Parquet", e))?,
+                        );
                         next += wanted;
                     }
                     at = end;
@@ -199,7 +217,9 @@ impl Source {
             Some(metadata) => metadata.clone(),
             None => {
                 let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-                let loaded = guard(WHAT, || ArrowReaderMetadata::load(&self.file, options).map_err(|e| parquet_error(WHAT, e)))?;
+                let loaded = guard(WHAT, || {
+                    ArrowReaderMetadata::load(&self.file, options).map_err(|e| parquet_error(WHAT, e))
+                })?;
                 self.indexed.get_or_init(|| loaded).clone()
             }
         };
@@ -237,7 +257,9 @@ impl Iterator for Guarded {
 
     fn next(&mut self) -> Option<Self::Item> {
         let reader = self.reader.as_mut()?;
-        let next = guard("decoding Parquet", || reader.next().transpose().map_err(|e| arrow_error("decoding Parquet", e)));
+        let next = guard("decoding Parquet", || {
+            reader.next().transpose().map_err(|e| arrow_error("decoding Parquet", e))
+        });
         if !matches!(next, Ok(Some(_))) {
             self.reader = None;
         }
@@ -307,7 +329,8 @@ impl Iterator for Groups {
                         if dropped > 0 && batch.num_rows() == 0 {
                             continue;
                         }
-                        let projected = self.projection.as_ref().map_or(Ok(batch.clone()), |p| p.apply_pruned(&batch));
+                        let projected =
+                            self.projection.as_ref().map_or(Ok(batch.clone()), |p| p.apply_pruned(&batch));
                         return Some(projected);
                     }
                     Some(Err(e)) => {
@@ -343,7 +366,9 @@ impl Writer {
         let compression = match options.compression {
             Compression::None => parquet::basic::Compression::UNCOMPRESSED,
             Compression::Lz4 => parquet::basic::Compression::LZ4_RAW,
-            Compression::Zstd(level) => parquet::basic::Compression::ZSTD(zstd_level(level.unwrap_or(ZSTD_LEVEL))?),
+            Compression::Zstd(level) => {
+                parquet::basic::Compression::ZSTD(zstd_level(level.unwrap_or(ZSTD_LEVEL))?)
+            }
             _ => parquet::basic::Compression::ZSTD(zstd_level(ZSTD_LEVEL)?),
         };
         let budget = options.memory_bytes.unwrap_or(64 << 20);
@@ -366,12 +391,15 @@ fn unwritable(e: Error) -> Error {
 }
 
 fn zstd_level(level: i32) -> Result<ZstdLevel> {
-    ZstdLevel::try_new(level).map_err(|_| Error::invalid(format!("zstd level {level}: Parquet takes 1 to 22")))
+    ZstdLevel::try_new(level)
+        .map_err(|_| Error::invalid(format!("zstd level {level}: Parquet takes 1 to 22")))
 }
 
 impl BatchWriter for Writer {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        guard("writing Parquet", || self.inner.write(batch).map_err(|e| unwritable(parquet_error("writing Parquet", e))))
+        guard("writing Parquet", || {
+            self.inner.write(batch).map_err(|e| unwritable(parquet_error("writing Parquet", e)))
+        })
     }
 
     fn finish(self: Box<Self>) -> Result<Staged> {

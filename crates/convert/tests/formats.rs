@@ -8,9 +8,9 @@ use std::sync::Arc;
 use arrow_array::builder::{Int32Builder, ListBuilder, MapBuilder, StringBuilder};
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, DurationMillisecondArray,
-    FixedSizeBinaryArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray, StructArray,
-    Time64MicrosecondArray, TimestampMicrosecondArray, UInt64Array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
+    DurationMillisecondArray, FixedSizeBinaryArray, Float32Array, Float64Array, Int64Array, RecordBatch,
+    StringArray, StructArray, Time64MicrosecondArray, TimestampMicrosecondArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
@@ -27,24 +27,61 @@ fn flat(rows: i64) -> RecordBatch {
         ("u", Arc::new((0..rows).map(|i| Some(u64::MAX - i as u64)).collect::<UInt64Array>())),
         ("f", Arc::new((0..rows).map(|i| some(i).then_some(i as f32 / 3.0)).collect::<Float32Array>())),
         ("b", Arc::new((0..rows).map(|i| some(i).then_some(i % 2 == 0)).collect::<BooleanArray>())),
-        ("s", Arc::new((0..rows).map(|i| some(i).then(|| format!("text, \"{i}\"\nnext"))).collect::<StringArray>())),
+        (
+            "s",
+            Arc::new(
+                (0..rows).map(|i| some(i).then(|| format!("text, \"{i}\"\nnext"))).collect::<StringArray>(),
+            ),
+        ),
         ("d", Arc::new((0..rows).map(|i| some(i).then_some(i as i32 * 100)).collect::<Date32Array>())),
-        ("t", Arc::new((0..rows).map(|i| some(i).then_some(i * 86_400_000_123)).collect::<TimestampMicrosecondArray>())),
-        ("z", Arc::new((0..rows).map(|i| some(i).then_some(i)).collect::<TimestampMicrosecondArray>().with_timezone("Europe/Paris"))),
+        (
+            "t",
+            Arc::new(
+                (0..rows)
+                    .map(|i| some(i).then_some(i * 86_400_000_123))
+                    .collect::<TimestampMicrosecondArray>(),
+            ),
+        ),
+        (
+            "z",
+            Arc::new(
+                (0..rows)
+                    .map(|i| some(i).then_some(i))
+                    .collect::<TimestampMicrosecondArray>()
+                    .with_timezone("Europe/Paris"),
+            ),
+        ),
         ("h", Arc::new((0..rows).map(|i| some(i).then_some(i * 1001)).collect::<Time64MicrosecondArray>())),
         ("p", Arc::new((0..rows).map(|i| some(i).then_some(-i)).collect::<DurationMillisecondArray>())),
         (
             "m",
             Arc::new(
-                (0..rows).map(|i| some(i).then_some(i128::from(i) - 300)).collect::<Decimal128Array>().with_precision_and_scale(20, 2).unwrap(),
+                (0..rows)
+                    .map(|i| some(i).then_some(i128::from(i) - 300))
+                    .collect::<Decimal128Array>()
+                    .with_precision_and_scale(20, 2)
+                    .unwrap(),
             ),
         ),
         ("x", Arc::new((0..rows).map(|i| some(i).then(|| vec![i as u8, 255, 0])).collect::<BinaryArray>())),
         (
             "w",
-            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size((0..rows).map(|i| some(i).then_some([i as u8, 1])), 2).unwrap()),
+            Arc::new(
+                FixedSizeBinaryArray::try_from_sparse_iter_with_size(
+                    (0..rows).map(|i| some(i).then_some([i as u8, 1])),
+                    2,
+                )
+                .unwrap(),
+            ),
         ),
-        ("k", Arc::new((0..rows).map(|i| some(i).then(|| ["red", "green"][i as usize % 2])).collect::<DictionaryArray<Int8Type>>())),
+        (
+            "k",
+            Arc::new(
+                (0..rows)
+                    .map(|i| some(i).then(|| ["red", "green"][i as usize % 2]))
+                    .collect::<DictionaryArray<Int8Type>>(),
+            ),
+        ),
     ];
     let fields: Vec<_> = columns.iter().map(|(n, c)| Field::new(*n, c.data_type().clone(), true)).collect();
     let schema = Schema::new(fields).with_metadata([("origin", "test")]);
@@ -66,8 +103,15 @@ fn nested(rows: i64) -> RecordBatch {
         maps.append(i % 6 != 0).unwrap();
     }
     let (lists, maps) = (lists.finish(), maps.finish());
-    let inner = Fields::from(vec![Field::new("l", lists.data_type().clone(), true), Field::new("v", DataType::Float64, true)]);
-    let values: ArrayRef = Arc::new((0..rows).map(|i| Some([f64::NAN, f64::INFINITY, -0.5, 1e300][i as usize % 4])).collect::<Float64Array>());
+    let inner = Fields::from(vec![
+        Field::new("l", lists.data_type().clone(), true),
+        Field::new("v", DataType::Float64, true),
+    ]);
+    let values: ArrayRef = Arc::new(
+        (0..rows)
+            .map(|i| Some([f64::NAN, f64::INFINITY, -0.5, 1e300][i as usize % 4]))
+            .collect::<Float64Array>(),
+    );
     let nulls = (0..rows).map(|i| i % 3 != 0).collect::<Vec<_>>();
     let structs = StructArray::new(inner, vec![Arc::new(lists), values], Some(nulls.into()));
     let schema = Schema::new(vec![
@@ -105,7 +149,8 @@ fn all(reader: &Reader, selection: &Selection) -> RecordBatch {
 fn assert_same(a: &RecordBatch, b: &RecordBatch) {
     assert_eq!(a.schema().fields(), b.schema().fields());
     let pairs: Vec<_> = (0..a.num_columns()).map(|i| (i, i)).collect();
-    let one = |batch: &RecordBatch| -> pennon_convert::Batches { Box::new(std::iter::once(Ok(batch.clone()))) };
+    let one =
+        |batch: &RecordBatch| -> pennon_convert::Batches { Box::new(std::iter::once(Ok(batch.clone()))) };
     let found = compare_ordered(one(a), one(b), &pairs, 3, |_| ()).unwrap();
     assert!(found.is_equal(), "{found:?}");
 }
@@ -130,7 +175,10 @@ fn check(format: Format, batch: &RecordBatch, options: &WriterOptions) {
     assert_same(&all(&reader, &Selection::default().with_batch_rows(7)), batch);
     assert_same(&all(&reader, &Selection::default().with_batch_bytes(300)), batch);
     let (from, to) = (n as u64 / 5, n as u64 - 3);
-    assert_same(&all(&reader, &Selection::default().with_rows(from..to)), &batch.slice(from as usize, (to - from) as usize));
+    assert_same(
+        &all(&reader, &Selection::default().with_rows(from..to)),
+        &batch.slice(from as usize, (to - from) as usize),
+    );
     assert_eq!(all(&reader, &Selection::default().with_rows(n as u64..u64::MAX)).num_rows(), 0);
     let last = batch.schema().field(batch.num_columns() - 1).name().clone();
     let one = all(&reader, &Selection::default().with_columns(Some(vec![last])));
@@ -140,10 +188,23 @@ fn check(format: Format, batch: &RecordBatch, options: &WriterOptions) {
     let took = reader.take(&rows, &Selection::default()).unwrap().collect::<Result<Vec<_>>>().unwrap();
     let indices = UInt64Array::from(rows.to_vec());
     let expected = arrow_select::take::take_record_batch(batch, &indices).unwrap();
-    assert_same(&concat_batches(&batch.schema().with_no_metadata(), &took.iter().map(|b| b.clone()).collect::<Vec<_>>()).unwrap(), &expected);
+    assert_same(
+        &concat_batches(
+            &batch.schema().with_no_metadata(),
+            &took.iter().map(|b| b.clone()).collect::<Vec<_>>(),
+        )
+        .unwrap(),
+        &expected,
+    );
     let e = reader.take(&[0, n as u64], &Selection::default()).map(|_| ()).unwrap_err().to_string();
-    assert!(e.contains(&format!("row {n} is out of range: the file has {n} rows, rows go from 0 to {}", n - 1)), "{e}");
-    assert_eq!(reader.take(&[], &Selection::default()).unwrap().map(|b| b.unwrap().num_rows()).sum::<usize>(), 0);
+    assert!(
+        e.contains(&format!("row {n} is out of range: the file has {n} rows, rows go from 0 to {}", n - 1)),
+        "{e}"
+    );
+    assert_eq!(
+        reader.take(&[], &Selection::default()).unwrap().map(|b| b.unwrap().num_rows()).sum::<usize>(),
+        0
+    );
 }
 
 trait WithNoMetadata {
@@ -221,7 +282,12 @@ fn types_of_csv_are_guessed_and_a_late_misfit_says_what_to_do() {
     let path = dir.path().join("t.csv");
     std::fs::write(&path, "\u{feff}a,b,c,d\n1,2.5,,x\n,,,\n3,4,,\"y, z\"\n").unwrap();
     let reader = open(&path, None).unwrap();
-    let names: Vec<_> = reader.schema().fields().iter().map(|f| format!("{}:{}", f.name(), pennon_convert::type_name(f.data_type()))).collect();
+    let names: Vec<_> = reader
+        .schema()
+        .fields()
+        .iter()
+        .map(|f| format!("{}:{}", f.name(), pennon_convert::type_name(f.data_type())))
+        .collect();
     assert_eq!(names, ["a:int64", "b:float64", "c:utf8", "d:utf8"]);
     let batch = all(&reader, &Selection::default());
     assert_eq!(batch.num_rows(), 3);
@@ -259,13 +325,15 @@ fn dictionaries_that_change_between_batches_reach_an_arrow_file() {
         let column: ArrayRef = Arc::new(names.iter().copied().collect::<DictionaryArray<Int32Type>>());
         RecordBatch::try_from_iter_with_nullable([("k", column, true)]).unwrap()
     };
-    let batches = [make(&[Some("a"), None]), make(&[Some("b"), Some("a")]), make(&[None]), make(&[Some("c")])];
+    let batches =
+        [make(&[Some("a"), None]), make(&[Some("b"), Some("a")]), make(&[None]), make(&[Some("c")])];
     for format in [Format::Arrow, Format::ArrowStream, Format::Parquet] {
         let path = dir.path().join(format!("t.{format}"));
         write(format, &path, &batches, &WriterOptions::default()).unwrap();
         let batch = all(&open(&path, None).unwrap(), &Selection::default());
         let text = arrow_cast::cast(batch.column(0), &DataType::Utf8).unwrap();
-        let expected: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("b"), Some("a"), None, Some("c")]));
+        let expected: ArrayRef =
+            Arc::new(StringArray::from(vec![Some("a"), None, Some("b"), Some("a"), None, Some("c")]));
         assert_eq!(&text, &expected, "{format}");
     }
 }
@@ -292,7 +360,9 @@ fn tables_without_rows_and_without_columns_pass_where_the_format_has_them() {
 #[test]
 fn what_a_format_cannot_hold_is_refused_before_anything_is_written() {
     let dir = tempfile::tempdir().unwrap();
-    let e = write(Format::Csv, &dir.path().join("t.csv"), &[nested(1)], &WriterOptions::default()).unwrap_err().to_string();
+    let e = write(Format::Csv, &dir.path().join("t.csv"), &[nested(1)], &WriterOptions::default())
+        .unwrap_err()
+        .to_string();
     assert!(e.starts_with("unsupported: column \"s\" of type struct<l: list<int32>, v: float64> cannot be written as CSV; choose"), "{e}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -329,15 +399,25 @@ fn damaged_files_give_errors_and_never_panics() {
         for at in (0..good.len()).step_by(step) {
             for (cut, byte) in [(true, 0), (false, 0xFF), (false, good[at] ^ 1)] {
                 let mut bad = good.clone();
-                if cut { bad.truncate(at) } else { bad[at] = byte }
+                if cut {
+                    bad.truncate(at)
+                } else {
+                    bad[at] = byte
+                }
                 std::fs::write(&damaged, &bad).unwrap();
                 // Either outcome is fine; a panic or a hang is not.
                 let started = std::time::Instant::now();
                 if let Ok(reader) = open(&damaged, None) {
-                    let _ = reader.batches(&Selection::default()).map(|b| b.map(|b| b.map(|b| b.num_rows())).collect::<Vec<_>>());
+                    let _ = reader
+                        .batches(&Selection::default())
+                        .map(|b| b.map(|b| b.map(|b| b.num_rows())).collect::<Vec<_>>());
                     let _ = reader.take(&[3, 1], &Selection::default()).map(Iterator::count);
                 }
-                assert!(started.elapsed().as_secs() < 5, "{format}: byte {at}, {cut}, {byte}: {:?}", started.elapsed());
+                assert!(
+                    started.elapsed().as_secs() < 5,
+                    "{format}: byte {at}, {cut}, {byte}: {:?}",
+                    started.elapsed()
+                );
             }
         }
     }

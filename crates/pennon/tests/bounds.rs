@@ -41,12 +41,22 @@ fn write_large(place: &Place) {
     };
     let mut batch = || -> RecordBatch {
         let numbers: Vec<i64> = (0..65_536).map(|_| next() as i64).collect();
-        let texts: Vec<String> = numbers.iter().map(|n| format!("{n:x}{:x}{:x}{:x}", n.rotate_left(7), n.rotate_left(17), n.rotate_left(37))).collect();
-        let columns: [(&str, ArrayRef); 2] = [("n", Arc::new(Int64Array::from(numbers))), ("t", Arc::new(StringArray::from(texts)))];
+        let texts: Vec<String> = numbers
+            .iter()
+            .map(|n| format!("{n:x}{:x}{:x}{:x}", n.rotate_left(7), n.rotate_left(17), n.rotate_left(37)))
+            .collect();
+        let columns: [(&str, ArrayRef); 2] =
+            [("n", Arc::new(Int64Array::from(numbers))), ("t", Arc::new(StringArray::from(texts)))];
         RecordBatch::try_from_iter(columns).unwrap()
     };
     let first = batch();
-    let mut writer = create_writer(Format::Arrow, Output::path(&place.path("large.arrow"), true).unwrap(), &first.schema(), &WriterOptions::default()).unwrap();
+    let mut writer = create_writer(
+        Format::Arrow,
+        Output::path(&place.path("large.arrow"), true).unwrap(),
+        &first.schema(),
+        &WriterOptions::default(),
+    )
+    .unwrap();
     let bytes = pennon::convert::batch_bytes(&first);
     for _ in 0..(256 << 20) / bytes {
         writer.write(&batch()).unwrap();
@@ -59,7 +69,9 @@ fn a_large_conversion_stays_within_its_memory() {
     let p = Place::new();
     write_large(&p);
     let base = peak_of(&p, &["count", "t.lance"]);
-    for (from, to) in [("large.arrow", "large.lance"), ("large.lance", "large.parquet"), ("large.parquet", "back.lance")] {
+    for (from, to) in
+        [("large.arrow", "large.lance"), ("large.lance", "large.parquet"), ("large.parquet", "back.lance")]
+    {
         let peak = peak_of(&p, &["convert", from, to]);
         let over = peak.saturating_sub(base) >> 20;
         println!("{from} to {to}: {over} MiB over the {} MiB of a small run", base >> 20);
@@ -73,9 +85,18 @@ fn a_large_conversion_stays_within_its_memory() {
 
 /// Starts a conversion whose source does not end, and waits until it writes.
 fn start_endless(p: &Place, target: &str) -> (Child, std::process::ChildStdin) {
-    let mut child = p.command(&["convert", "-", target, "--memory", "1MiB"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = p
+        .command(&["convert", "-", target, "--memory", "1MiB"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    write(&p.path("part.arrows"), Format::ArrowStream, &(0..200).map(|i| table(i * 1000..i * 1000 + 1000)).collect::<Vec<_>>());
+    write(
+        &p.path("part.arrows"),
+        Format::ArrowStream,
+        &(0..200).map(|i| table(i * 1000..i * 1000 + 1000)).collect::<Vec<_>>(),
+    );
     let bytes = std::fs::read(p.path("part.arrows")).unwrap();
     // Without the end of the stream.
     stdin.write_all(&bytes[..bytes.len() - 8]).unwrap();
@@ -108,7 +129,13 @@ fn a_killed_conversion_leaves_the_target_as_it_was() {
 fn an_interrupted_conversion_takes_its_temporary_file_along() {
     let p = Place::new();
     let (mut child, stdin) = start_endless(&p, "new.lance");
-    assert!(std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-TERM", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
     let status = child.wait().unwrap();
     drop(stdin);
     let mut err = String::new();

@@ -19,17 +19,44 @@ fn every_format_converts_to_every_other_and_stays_equal() {
             let ran = p.run(&["convert", &format!("t.{from}"), &target, "--check"]);
             assert_eq!((ran.code, ran.err.as_str(), ran.out.as_str()), (0, "", ""), "{target}");
             let ran = p.run(&["diff", "t.arrow", &target, "--ordered"]);
-            assert_eq!((ran.code, ran.out.as_str()), (0, "equal: 1,000 rows, 4 columns, in order\n"), "{target}: {}", ran.err);
+            assert_eq!(
+                (ran.code, ran.out.as_str()),
+                (0, "equal: 1,000 rows, 4 columns, in order\n"),
+                "{target}: {}",
+                ran.err
+            );
         }
     }
     for version in ["2.1", "2.2"] {
-        let ran = p.run(&["convert", "t.arrow", "v.lance", "--format-version", version, "--align", "4096", "--compression", "zstd:5", "--no-checksums", "--max-page-bytes", "4KiB"]);
+        let ran = p.run(&[
+            "convert",
+            "t.arrow",
+            "v.lance",
+            "--format-version",
+            version,
+            "--align",
+            "4096",
+            "--compression",
+            "zstd:5",
+            "--no-checksums",
+            "--max-page-bytes",
+            "4KiB",
+        ]);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""));
         let made = json(&p.run(&["inspect", "v.lance", "--json", "--pages"]).out);
         assert_eq!(made["format_version"], version);
         assert!(made["columns"][0]["num_pages"].as_u64() > Some(1));
-        assert!(made["columns"][0]["pages"][0]["buffers"].as_array().unwrap().iter().all(|b| b["offset"].as_u64().unwrap() % 4096 == 0));
-        assert_eq!(p.run(&["diff", "t.arrow", "v.lance"]).out, "equal: 1,000 rows, 4 columns, in any order\n");
+        assert!(
+            made["columns"][0]["pages"][0]["buffers"].as_array().unwrap().iter().all(|b| b["offset"]
+                .as_u64()
+                .unwrap()
+                % 4096
+                == 0)
+        );
+        assert_eq!(
+            p.run(&["diff", "t.arrow", "v.lance"]).out,
+            "equal: 1,000 rows, 4 columns, in any order\n"
+        );
         assert!(p.run(&["verify", "v.lance"]).out.ends_with("no checksums\n"));
     }
     assert!(p.names().iter().all(|n| !n.starts_with('.')), "{:?}", p.names());
@@ -65,7 +92,10 @@ fn several_sources_are_joined_and_a_file_may_be_its_own_target() {
     assert_eq!(p.run(&["convert", "t.lance", "u.lance", "t.lance"]).err, "");
     assert_eq!(p.run(&["count", "t.lance"]).out, "1500\n");
     assert_eq!(p.run(&["convert", "t.lance", "t.lance", "--columns", "word,id", "--check"]).err, "");
-    assert_eq!(p.run(&["take", "t.lance", "--rows", "1499,0"]).out, "{\"word\":\"word 1499\",\"id\":1499}\n{\"word\":\"word 0\",\"id\":0}\n");
+    assert_eq!(
+        p.run(&["take", "t.lance", "--rows", "1499,0"]).out,
+        "{\"word\":\"word 1499\",\"id\":1499}\n{\"word\":\"word 0\",\"id\":0}\n"
+    );
 }
 
 #[test]
@@ -87,13 +117,22 @@ fn rows_are_taken_in_the_order_asked_from_every_format() {
     std::fs::write(p.path("rows.txt"), "999\n3\n\n3\n").unwrap();
     p.shell("$P take t.lance --rows 999,3,3 --columns id -o rows.parquet");
     for file in ["t.lance", "t.parquet", "t.arrow", "t.jsonl"] {
-        let expected = "{\"id\":999,\"word\":\"word 999\"}\n{\"id\":3,\"word\":null}\n{\"id\":3,\"word\":null}\n";
-        for rows in [&["--rows", "999,3..4,3..=3,7..7"][..], &["--rows-from", "rows.txt"], &["--rows-from", "rows.parquet"]] {
+        let expected =
+            "{\"id\":999,\"word\":\"word 999\"}\n{\"id\":3,\"word\":null}\n{\"id\":3,\"word\":null}\n";
+        for rows in [
+            &["--rows", "999,3..4,3..=3,7..7"][..],
+            &["--rows-from", "rows.txt"],
+            &["--rows-from", "rows.parquet"],
+        ] {
             let args = [&["take", file, "--columns", "id,word"], rows].concat();
             let ran = p.run(&args);
             assert_eq!((ran.out.as_str(), ran.err.as_str()), (expected, ""), "{args:?}");
         }
-        assert_eq!(p.run(&["take", file, "--rows", "5..5", "--to", "csv", "--columns", "id"]).out, "id\n", "{file}");
+        assert_eq!(
+            p.run(&["take", file, "--rows", "5..5", "--to", "csv", "--columns", "id"]).out,
+            "id\n",
+            "{file}"
+        );
     }
 }
 
@@ -104,10 +143,19 @@ fn rows_print_as_json_lines_in_a_pipe_and_as_asked_otherwise() {
         p.run(&["head", "t.lance", "-n", "1"]).out,
         "{\"id\":0,\"word\":\"word 0\",\"s\":{\"x\":0.0,\"b\":true},\"l\":[]}\n"
     );
-    assert_eq!(p.run(&["scan", "t.lance", "--columns", "s.b,id", "--limit", "1", "--to", "jsonl"]).out, "{\"s\":{\"b\":true},\"id\":0}\n");
-    assert_eq!(p.run(&["scan", "t.lance", "--columns", "word,id", "--offset", "998", "--to", "csv"]).out, "word,id\nword 998,998\nword 999,999\n");
+    assert_eq!(
+        p.run(&["scan", "t.lance", "--columns", "s.b,id", "--limit", "1", "--to", "jsonl"]).out,
+        "{\"s\":{\"b\":true},\"id\":0}\n"
+    );
+    assert_eq!(
+        p.run(&["scan", "t.lance", "--columns", "word,id", "--offset", "998", "--to", "csv"]).out,
+        "word,id\nword 998,998\nword 999,999\n"
+    );
     let table = p.run(&["head", "t.lance", "-n", "4", "--to", "table"]).out;
-    assert!(table.contains("│ id    ┆ word   ┆ s") && table.contains("│     3 ┆ null   ┆ {x: null, b: false}"), "{table}");
+    assert!(
+        table.contains("│    id ┆ word   ┆ s") && table.contains("│     3 ┆ null   ┆ {x: null, b: false}"),
+        "{table}"
+    );
     assert_eq!(p.run(&["head", "t.lance", "-n", "0"]).out, "");
     assert_eq!(p.run(&["scan", "t.lance", "--to", "arrow", "-o", "o.arrow"]).out, "");
     assert_eq!(p.run(&["scan", "t.lance", "--limit", "3", "-o", "o.csv", "--columns", "id"]).out, "");
@@ -121,25 +169,50 @@ fn the_json_shapes_have_their_members() {
     let schema = json(&p.run(&["schema", "t.lance", "--json"]).out);
     assert_eq!(
         schema["fields"][2],
-        json(r#"{"name":"s","type":"struct","nullable":true,"id":2,"metadata":{},"children":[
+        json(
+            r#"{"name":"s","type":"struct","nullable":true,"id":2,"metadata":{},"children":[
             {"name":"x","type":"float64","nullable":true,"id":3,"metadata":{},"children":[]},
-            {"name":"b","type":"bool","nullable":true,"id":4,"metadata":{},"children":[]}]}"#)
+            {"name":"b","type":"bool","nullable":true,"id":4,"metadata":{},"children":[]}]}"#
+        )
     );
     let inspection = json(&p.run(&["inspect", "t.lance", "--json", "--pages"]).out);
     let keys = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    assert_eq!(keys(&inspection), "columns file_bytes format format_version global_buffers metadata_bytes num_rows");
-    assert_eq!((&inspection["format"], &inspection["format_version"], &inspection["num_rows"]), (&json("\"lance\""), &json("\"2.2\""), &json("1000")));
+    assert_eq!(
+        keys(&inspection),
+        "columns file_bytes format format_version global_buffers metadata_bytes num_rows"
+    );
+    assert_eq!(
+        (&inspection["format"], &inspection["format_version"], &inspection["num_rows"]),
+        (&json("\"lance\""), &json("\"2.2\""), &json("1000"))
+    );
     assert_eq!(keys(&inspection["global_buffers"][0]), "bytes index kind offset");
-    assert_eq!(keys(&inspection["columns"][0]), "bytes bytes_per_value encodings index num_pages num_values pages path share type");
-    assert_eq!(keys(&inspection["columns"][0]["pages"][0]), "buffers encoding first_row layout levels num_rows num_values");
+    assert_eq!(
+        keys(&inspection["columns"][0]),
+        "bytes bytes_per_value encodings index num_pages num_values pages path share type"
+    );
+    assert_eq!(
+        keys(&inspection["columns"][0]["pages"][0]),
+        "buffers encoding first_row layout levels num_rows num_values"
+    );
     assert_eq!(keys(&inspection["columns"][0]["pages"][0]["buffers"][0]), "bytes offset");
-    let paths: Vec<_> = inspection["columns"].as_array().unwrap().iter().map(|c| (c["path"].as_str().unwrap(), c["type"].as_str().unwrap())).collect();
-    assert_eq!(paths, [("id", "int64"), ("word", "utf8"), ("s.x", "float64"), ("s.b", "bool"), ("l.item", "int32")]);
+    let paths: Vec<_> = inspection["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| (c["path"].as_str().unwrap(), c["type"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        paths,
+        [("id", "int64"), ("word", "utf8"), ("s.x", "float64"), ("s.b", "bool"), ("l.item", "int32")]
+    );
     let without = json(&p.run(&["inspect", "t.lance", "--json"]).out);
     assert!(without["columns"][0].get("pages").is_none());
     let report = json(&p.run(&["verify", "t.lance", "--json"]).out);
     assert_eq!(keys(&report), "bytes columns faults file format pages unchecked_bytes");
-    assert_eq!((&report["faults"], &report["columns"], &report["unchecked_bytes"]), (&json("[]"), &json("5"), &json("0")));
+    assert_eq!(
+        (&report["faults"], &report["columns"], &report["unchecked_bytes"]),
+        (&json("[]"), &json("5"), &json("0"))
+    );
     let difference = json(&p.run(&["diff", "t.lance", "t.arrow", "--json"]).out);
     assert_eq!(keys(&difference), "columns equal ordered rows_a rows_b rows_equal schema");
 }
@@ -165,10 +238,18 @@ fn differences_are_named_by_column_and_by_cell() {
         diff(&["a.csv", "c.csv"]),
         (1, "rows: 3 in A, 4 in B\ncolumn id: values differ; nulls: 0 in A, 0 in B\ncolumn w: values differ; nulls: 1 in A, 0 in B\ndifferent: 2 of 2 columns differ (--ordered shows cells)\n".into())
     );
-    assert_eq!(diff(&["a.csv", "d.csv"]), (1, "different: every column holds the same values, but they stand in other rows together\n".into()));
+    assert_eq!(
+        diff(&["a.csv", "d.csv"]),
+        (1, "different: every column holds the same values, but they stand in other rows together\n".into())
+    );
     let (code, out) = diff(&["t.lance", "birds.csv"]);
     assert_eq!(code, 1);
-    assert!(out.starts_with("schema: only A has id, word, s, l\nschema: only B has name, wings\nrows: 1,000 in A, 3 in B\n"), "{out}");
+    assert!(
+        out.starts_with(
+            "schema: only A has id, word, s, l\nschema: only B has name, wings\nrows: 1,000 in A, 3 in B\n"
+        ),
+        "{out}"
+    );
 }
 
 #[test]
@@ -176,9 +257,20 @@ fn verify_says_what_was_checked() {
     let p = Place::new();
     let ran = p.run(&["verify", "t.lance"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    assert!(ran.out.starts_with("no faults: 1,000 rows, 5 columns, 5 pages, ") && ran.out.ends_with("; every byte has a checksum\n"), "{}", ran.out);
+    assert!(
+        ran.out.starts_with("no faults: 1,000 rows, 5 columns, 5 pages, ")
+            && ran.out.ends_with("; every byte has a checksum\n"),
+        "{}",
+        ran.out
+    );
     let ran = p.run(&["verify", "t.parquet"]);
-    assert!(ran.code == 0 && ran.out.starts_with("no faults: 1,000 rows, 4 columns, ") && ran.out.ends_with("no checksums\n"), "{}", ran.out);
+    assert!(
+        ran.code == 0
+            && ran.out.starts_with("no faults: 1,000 rows, 4 columns, ")
+            && ran.out.ends_with("no checksums\n"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
@@ -186,7 +278,11 @@ fn the_demo_converts_and_compares() {
     let p = Place::new();
     let ran = p.run(&["demo", "--keep", "kept"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
-    assert!(ran.out.contains("flights: 1,000 random rows, all columns") && ran.out.contains("Parquet / Lance"), "{}", ran.out);
+    assert!(
+        ran.out.contains("flights: 1,000 random rows, all columns") && ran.out.contains("Parquet / Lance"),
+        "{}",
+        ran.out
+    );
     assert_eq!(p.run(&["count", "kept/flights.lance"]).out, "100000\n");
 }
 

@@ -16,18 +16,78 @@ fn says(place: &Place, args: &[&str], code: i32, line: &str) {
 fn wrong_usage_is_one_line_and_exit_code_2() {
     let p = Place::new();
     says(&p, &["fly"], 2, "unrecognized subcommand 'fly'; see pennon --help");
-    says(&p, &["take", "t.lance"], 2, "the following required arguments were not provided: <--rows <ROWS>|--rows-from <F>>; see pennon take --help");
-    says(&p, &["take", "t.lance", "--rows", "1,x"], 2, "invalid value '1,x' for '--rows <ROWS>': expected N, A..B or A..=B, found \"x\"; see pennon take --help");
-    says(&p, &["take", "t.lance", "--rows", "1", "--rows-from", "f"], 2, "the argument '--rows <ROWS>' cannot be used with '--rows-from <F>'; see pennon take --help");
-    says(&p, &["head", "t.lance", "-n", "many"], 2, "invalid value 'many' for '-n <N>': invalid digit found in string; see pennon head --help");
-    says(&p, &["scan", "t.lance", "--to", "xml"], 2, "invalid value 'xml' for '--to <FORM>': expected table, csv, jsonl, arrow, arrows, parquet or lance; see pennon scan --help");
-    says(&p, &["scan", "t.lance", "--from", "orc"], 2, "invalid value 'orc' for '--from <FORMAT>': format \"orc\": expected lance, parquet, arrow, arrows, csv or jsonl; see pennon scan --help");
-    says(&p, &["scan", "t.lance", "--memory", "lots"], 2, "invalid value 'lots' for '--memory <BYTES>': expected a number of bytes, as in 65536, 64KiB or 8M, found \"lots\"; see pennon scan --help");
-    says(&p, &["scan", "t.lance", "--limits", "3"], 2, "unexpected argument '--limits' found (a similar argument exists: '--limit'); see pennon scan --help");
-    says(&p, &["convert", "t.lance"], 2, "2 values required by '<SRC> <DST>...'; only 1 was provided; see pennon convert --help");
-    says(&p, &["convert", "t.lance", "o.lance", "--format-version", "2.0"], 2, "invalid value '2.0' for '--format-version <VERSION>' [possible values: 2.1, 2.2] (a similar value exists: '2.2'); see pennon convert --help");
-    says(&p, &["convert", "t.lance", "o.lance", "--compression", "zstd:99"], 2, "invalid value 'zstd:99' for '--compression <METHOD>': expected auto, none, lz4, zstd or zstd:LEVEL, found \"zstd:99\"; see pennon convert --help");
-    says(&p, &["convert", "t.lance", "o.lance", "--align", "100"], 2, "invalid value '100' for '--align <BYTES>' [possible values: 64, 4096]; see pennon convert --help");
+    says(
+        &p,
+        &["take", "t.lance"],
+        2,
+        "the following required arguments were not provided: <--rows <ROWS>|--rows-from <F>>; see pennon take --help",
+    );
+    says(
+        &p,
+        &["take", "t.lance", "--rows", "1,x"],
+        2,
+        "invalid value '1,x' for '--rows <ROWS>': expected N, A..B or A..=B, found \"x\"; see pennon take --help",
+    );
+    says(
+        &p,
+        &["take", "t.lance", "--rows", "1", "--rows-from", "f"],
+        2,
+        "the argument '--rows <ROWS>' cannot be used with '--rows-from <F>'; see pennon take --help",
+    );
+    says(
+        &p,
+        &["head", "t.lance", "-n", "many"],
+        2,
+        "invalid value 'many' for '-n <N>': invalid digit found in string; see pennon head --help",
+    );
+    says(
+        &p,
+        &["scan", "t.lance", "--to", "xml"],
+        2,
+        "invalid value 'xml' for '--to <FORM>': expected table, csv, jsonl, arrow, arrows, parquet or lance; see pennon scan --help",
+    );
+    says(
+        &p,
+        &["scan", "t.lance", "--from", "orc"],
+        2,
+        "invalid value 'orc' for '--from <FORMAT>': format \"orc\": expected lance, parquet, arrow, arrows, csv or jsonl; see pennon scan --help",
+    );
+    says(
+        &p,
+        &["scan", "t.lance", "--memory", "lots"],
+        2,
+        "invalid value 'lots' for '--memory <BYTES>': expected a number of bytes, as in 65536, 64KiB or 8M, found \"lots\"; see pennon scan --help",
+    );
+    says(
+        &p,
+        &["scan", "t.lance", "--limits", "3"],
+        2,
+        "unexpected argument '--limits' found (a similar argument exists: '--limit'); see pennon scan --help",
+    );
+    says(
+        &p,
+        &["convert", "t.lance"],
+        2,
+        "2 values required by '<SRC> <DST>...'; only 1 was provided; see pennon convert --help",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "o.lance", "--format-version", "2.0"],
+        2,
+        "invalid value '2.0' for '--format-version <VERSION>' [possible values: 2.1, 2.2] (a similar value exists: '2.2'); see pennon convert --help",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "o.lance", "--compression", "zstd:99"],
+        2,
+        "invalid value 'zstd:99' for '--compression <METHOD>': expected auto, none, lz4, zstd or zstd:LEVEL, found \"zstd:99\"; see pennon convert --help",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "o.lance", "--align", "100"],
+        2,
+        "invalid value '100' for '--align <BYTES>' [possible values: 64, 4096]; see pennon convert --help",
+    );
 }
 
 #[test]
@@ -53,18 +113,49 @@ fn options_of_later_releases_do_not_exist_yet() {
 fn wrong_columns_and_rows_are_named_before_any_output() {
     let p = Place::new();
     says(&p, &["scan", "t.lance", "--columns", "wrod"], 1, "t.lance: no column \"wrod\"; did you mean word?");
-    says(&p, &["head", "t.parquet", "--columns", "id,s.y"], 1, "t.parquet: no column \"s.y\"; did you mean s.b, s.x, s?");
-    says(&p, &["head", "birds.csv", "--columns", "beak"], 1, "birds.csv: no column \"beak\"; the columns are name, wings");
-    says(&p, &["head", "t.lance", "--columns", "`id"], 1, "column path \"`id\": expected a closing backquote");
+    says(
+        &p,
+        &["head", "t.parquet", "--columns", "id,s.y"],
+        1,
+        "t.parquet: no column \"s.y\"; did you mean s.b, s.x, s?",
+    );
+    says(
+        &p,
+        &["head", "birds.csv", "--columns", "beak"],
+        1,
+        "birds.csv: no column \"beak\"; the columns are name, wings",
+    );
+    says(
+        &p,
+        &["head", "t.lance", "--columns", "`id"],
+        1,
+        "column path \"`id\": expected a closing backquote",
+    );
     for file in ["t.lance", "t.parquet", "t.arrow", "t.jsonl"] {
-        for (rows, bad) in [("0,1000", "1000"), ("-1", "-1"), ("5..=1000", "1000"), ("99999999999999999999", "99999999999999999999")] {
-            let line = format!("{file}: row {bad} is out of range: the file has 1000 rows, rows go from 0 to 999");
+        for (rows, bad) in [
+            ("0,1000", "1000"),
+            ("-1", "-1"),
+            ("5..=1000", "1000"),
+            ("99999999999999999999", "99999999999999999999"),
+        ] {
+            let line =
+                format!("{file}: row {bad} is out of range: the file has 1000 rows, rows go from 0 to 999");
             says(&p, &["take", file, "--rows", rows], 1, &line);
         }
     }
     std::fs::write(p.path("rows.txt"), "1\n2 3\n").unwrap();
-    says(&p, &["take", "t.lance", "--rows-from", "rows.txt"], 1, "rows.txt: expected one row number a line or a single integer column, found \"2 3\" in line 2");
-    says(&p, &["take", "t.lance", "--rows-from", "birds.csv"], 1, "birds.csv: expected one row number a line or a single integer column, found 2 columns");
+    says(
+        &p,
+        &["take", "t.lance", "--rows-from", "rows.txt"],
+        1,
+        "rows.txt: expected one row number a line or a single integer column, found \"2 3\" in line 2",
+    );
+    says(
+        &p,
+        &["take", "t.lance", "--rows-from", "birds.csv"],
+        1,
+        "birds.csv: expected one row number a line or a single integer column, found 2 columns",
+    );
     says(&p, &["take", "t.lance", "--rows-from", "none"], 1, "none: no such file");
 }
 
@@ -79,18 +170,58 @@ fn sources_that_cannot_be_read_say_why() {
     std::fs::write(p.path("x.orc"), b"ORC\x01\x02").unwrap();
     says(&p, &["head", "none.lance"], 1, "none.lance: no such file");
     says(&p, &["head", "dir"], 1, "dir is a directory; expected a file");
-    says(&p, &["head", "text.lance"], 1, "text.lance: not a Lance file: expected \"LANC\" as the last four bytes, found text beginning \"a,b\\n1,2\\n\"");
-    says(&p, &["head", "bytes.parquet"], 1, "bytes.parquet: not a Parquet file: expected \"PAR1\" at both ends, found bytes beginning 00 01 02 03 FA");
+    says(
+        &p,
+        &["head", "text.lance"],
+        1,
+        "text.lance: not a Lance file: expected \"LANC\" as the last four bytes, found text beginning \"a,b\\n1,2\\n\"",
+    );
+    says(
+        &p,
+        &["head", "bytes.parquet"],
+        1,
+        "bytes.parquet: not a Parquet file: expected \"PAR1\" at both ends, found bytes beginning 00 01 02 03 FA",
+    );
     says(&p, &["head", "empty.csv"], 1, "empty.csv: the file is empty (0 bytes), so it has no format");
-    says(&p, &["head", "notes"], 1, "notes: text without a format that can be told by content; say --from csv or --from jsonl");
+    says(
+        &p,
+        &["head", "notes"],
+        1,
+        "notes: text without a format that can be told by content; say --from csv or --from jsonl",
+    );
     says(&p, &["head", "x.orc"], 1, "unsupported: x.orc: this is an ORC file; ORC is not read yet");
-    says(&p, &["head", "t.lance", "--schema", "birds.csv"], 1, "birds.csv: not a schema: expected ident at line 1 column 2");
+    says(
+        &p,
+        &["head", "t.lance", "--schema", "birds.csv"],
+        1,
+        "birds.csv: not a schema: expected ident at line 1 column 2",
+    );
     std::fs::write(p.path("schema.json"), r#"{"fields":[{"name":"wings","type":"int7"}]}"#).unwrap();
-    says(&p, &["head", "birds.csv", "--schema", "schema.json"], 1, "schema.json: not a schema: field \"wings\": type \"int7\": no such type; `pennon schema FILE --json` shows names of types");
+    says(
+        &p,
+        &["head", "birds.csv", "--schema", "schema.json"],
+        1,
+        "schema.json: not a schema: field \"wings\": type \"int7\": no such type; `pennon schema FILE --json` shows names of types",
+    );
     std::fs::write(p.path("schema.json"), r#"{"fields":[{"name":"beaks","type":"int8"}]}"#).unwrap();
-    says(&p, &["head", "birds.csv", "--schema", "schema.json"], 1, "birds.csv: --schema names column \"beaks\", which is not there");
-    says(&p, &["head", "t.lance", "--schema", "schema.json"], 1, "t.lance: --schema gives types to csv and jsonl; a Lance file brings its own");
-    says(&p, &["inspect", "t.parquet"], 1, "unsupported: t.parquet: inspect shows Lance files, this is Parquet; `pennon schema` and `pennon verify` read it");
+    says(
+        &p,
+        &["head", "birds.csv", "--schema", "schema.json"],
+        1,
+        "birds.csv: --schema names column \"beaks\", which is not there",
+    );
+    says(
+        &p,
+        &["head", "t.lance", "--schema", "schema.json"],
+        1,
+        "t.lance: --schema gives types to csv and jsonl; a Lance file brings its own",
+    );
+    says(
+        &p,
+        &["inspect", "t.parquet"],
+        1,
+        "unsupported: t.parquet: inspect shows Lance files, this is Parquet; `pennon schema` and `pennon verify` read it",
+    );
 }
 
 #[test]
@@ -99,7 +230,10 @@ fn an_unreadable_source_is_named() {
     // The superuser reads everything; then there is nothing to test.
     let ran = p.shell("chmod 0 t.lance; [ -r t.lance ] && echo readable; $P count t.lance");
     if !ran.out.contains("readable") {
-        assert_eq!((ran.code, ran.err.as_str()), (1, "pennon: t.lance: permission denied; the file must be readable\n"));
+        assert_eq!(
+            (ran.code, ran.err.as_str()),
+            (1, "pennon: t.lance: permission denied; the file must be readable\n")
+        );
     }
 }
 
@@ -108,17 +242,67 @@ fn targets_that_cannot_be_written_say_why_and_lose_nothing() {
     let p = Place::new();
     std::fs::create_dir(p.path("dir")).unwrap();
     let before = p.names();
-    says(&p, &["convert", "t.lance", "dir"], 1, "dir: the extension names no format; expected .lance, .parquet, .arrow, .arrows, .csv or .jsonl, or say --to FORMAT");
-    says(&p, &["convert", "t.lance", "dir", "--to", "lance"], 1, "dir is a directory; expected a file name to write to");
+    says(
+        &p,
+        &["convert", "t.lance", "dir"],
+        1,
+        "dir: the extension names no format; expected .lance, .parquet, .arrow, .arrows, .csv or .jsonl, or say --to FORMAT",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "dir", "--to", "lance"],
+        1,
+        "dir is a directory; expected a file name to write to",
+    );
     says(&p, &["convert", "t.lance", "no/o.lance"], 1, "no/o.lance: there is no directory no; make it first");
-    says(&p, &["convert", "t.lance", "o.orc"], 1, "unsupported: o.orc: ORC is not written yet; name the target .lance, .parquet, .arrow, .csv or .jsonl");
-    says(&p, &["convert", "t.lance", "-"], 1, "standard output has no extension that names a format; say --to FORMAT");
-    says(&p, &["convert", "t.lance", "t.parquet", "--no-clobber"], 1, "t.parquet exists; it is kept because of --no-clobber");
-    says(&p, &["convert", "t.lance", "o.csv"], 1, "unsupported: column \"s\" of type struct<x: float64, b: bool> cannot be written as CSV; choose jsonl, arrow, parquet or lance, or leave it out with --columns (file o.csv)");
-    says(&p, &["convert", "t.lance", "o.csv", "--columns", "id", "--compression", "lz4"], 1, "--compression: a csv file is plain text; compress it afterwards");
-    says(&p, &["convert", "t.lance", "o.parquet", "--align", "4096"], 1, "--align is about Lance files; the target is parquet");
-    says(&p, &["convert", "-", "o.lance", "--check"], 1, "--check reads everything twice, which standard input and output do not allow; name files");
-    says(&p, &["convert", "t.lance", "birds.csv", "o.lance"], 1, "t.lance and birds.csv cannot be joined: column 0 is called \"id\" in the one and \"name\" in the other");
+    says(
+        &p,
+        &["convert", "t.lance", "o.orc"],
+        1,
+        "unsupported: o.orc: ORC is not written yet; name the target .lance, .parquet, .arrow, .csv or .jsonl",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "-"],
+        1,
+        "standard output has no extension that names a format; say --to FORMAT",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "t.parquet", "--no-clobber"],
+        1,
+        "t.parquet exists; it is kept because of --no-clobber",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "o.csv"],
+        1,
+        "unsupported: column \"s\" of type struct<x: float64, b: bool> cannot be written as CSV; choose jsonl, arrow, parquet or lance, or leave it out with --columns (file o.csv)",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "o.csv", "--columns", "id", "--compression", "lz4"],
+        1,
+        "--compression: a csv file is plain text; compress it afterwards",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "o.parquet", "--align", "4096"],
+        1,
+        "--align is about Lance files; the target is parquet",
+    );
+    says(
+        &p,
+        &["convert", "-", "o.lance", "--check"],
+        1,
+        "--check reads everything twice, which standard input and output do not allow; name files",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "birds.csv", "o.lance"],
+        1,
+        "t.lance and birds.csv cannot be joined: column 0 is called \"id\" in the one and \"name\" in the other",
+    );
     says(&p, &["convert", "t.lance", "none.lance", "o.lance"], 1, "none.lance: no such file");
     assert_eq!(p.names(), before);
 }
@@ -131,7 +315,11 @@ fn a_file_size_limit_or_a_full_disk_is_one_line_and_loses_nothing() {
     for target in ["o.lance", "o.parquet", "o.arrow", "o.jsonl", "t.parquet"] {
         // 8 KiB; every target is larger.
         let ran = p.shell(&format!("ulimit -f 8; exec $P convert t.arrow {target} --compression none"));
-        assert_eq!((ran.code, ran.err), (1, format!("pennon: cannot write {target}: File too large (os error 27)\n")), "{target}");
+        assert_eq!(
+            (ran.code, ran.err),
+            (1, format!("pennon: cannot write {target}: File too large (os error 27)\n")),
+            "{target}"
+        );
         assert_eq!(p.names(), before, "{target}");
     }
     assert_eq!(std::fs::read(p.path("t.parquet")).unwrap(), old);
@@ -147,7 +335,13 @@ fn a_file_size_limit_or_a_full_disk_is_one_line_and_loses_nothing() {
 #[test]
 fn a_reader_that_went_away_ends_the_program_without_a_word() {
     let p = Place::new();
-    for verb in ["scan t.lance", "scan t.lance --columns id --to csv", "scan t.lance --to table", "inspect t.lance", "schema t.lance"] {
+    for verb in [
+        "scan t.lance",
+        "scan t.lance --columns id --to csv",
+        "scan t.lance --to table",
+        "inspect t.lance",
+        "schema t.lance",
+    ] {
         let ran = p.shell(&format!("set -o pipefail; $P {verb} | true; echo $?"));
         assert_eq!((ran.out.as_str(), ran.err.as_str()), ("0\n", ""), "{verb}");
     }
@@ -160,16 +354,25 @@ fn a_cut_or_altered_file_is_told_where() {
     std::fs::write(p.path("cut.lance"), &good[..good.len() / 2]).unwrap();
     let ran = p.run(&["count", "cut.lance"]);
     assert_eq!((ran.code, ran.err.lines().count()), (1, 1));
-    assert!(ran.err.starts_with("pennon: cut.lance: not a Lance file: expected \"LANC\" as the last four bytes"), "{}", ran.err);
+    assert!(
+        ran.err.starts_with("pennon: cut.lance: not a Lance file: expected \"LANC\" as the last four bytes"),
+        "{}",
+        ran.err
+    );
     // In the middle of the last buffer of the first column.
-    let made: serde_json::Value = serde_json::from_str(&p.run(&["inspect", "t.lance", "--json", "--pages"]).out).unwrap();
+    let made: serde_json::Value =
+        serde_json::from_str(&p.run(&["inspect", "t.lance", "--json", "--pages"]).out).unwrap();
     let buffers = made["columns"][0]["pages"][0]["buffers"].as_array().unwrap();
     let last = &buffers[buffers.len() - 1];
     let at = last["offset"].as_u64().unwrap() + last["bytes"].as_u64().unwrap() / 2;
     let mut bad = good;
     bad[at as usize] ^= 0xFF;
     std::fs::write(p.path("bad.lance"), &bad).unwrap();
-    for args in [&["scan", "bad.lance"][..], &["take", "bad.lance", "--rows", "1"], &["convert", "bad.lance", "o.lance"]] {
+    for args in [
+        &["scan", "bad.lance"][..],
+        &["take", "bad.lance", "--rows", "1"],
+        &["convert", "bad.lance", "o.lance"],
+    ] {
         let ran = p.run(args);
         assert_eq!((ran.code, ran.err.lines().count()), (1, 1), "{args:?}");
         for part in ["corrupt file: ", "file bad.lance", "column id", "page 0"] {
@@ -179,5 +382,10 @@ fn a_cut_or_altered_file_is_told_where() {
     assert!(!p.path("o.lance").exists());
     let ran = p.run(&["verify", "bad.lance"]);
     assert_eq!((ran.code, ran.err.as_str()), (1, ""));
-    assert!(ran.out.starts_with("corrupt: column id, page 0") && ran.out.lines().last().unwrap().starts_with("1 fault: 1,000 rows"), "{}", ran.out);
+    assert!(
+        ran.out.starts_with("corrupt: column id, page 0")
+            && ran.out.lines().last().unwrap().starts_with("1 fault: 1,000 rows"),
+        "{}",
+        ran.out
+    );
 }

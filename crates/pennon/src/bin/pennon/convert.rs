@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use pennon::convert::{
-    Batches, BatchWriter, Format, Input, Output, ReadOptions, Reader, Staged, WriterOptions, compare_ordered,
+    BatchWriter, Batches, Format, Input, Output, ReadOptions, Reader, Staged, WriterOptions, compare_ordered,
     create_writer, schema_difference,
 };
 use pennon::{Compression, Error, FormatVersion, Result};
@@ -15,7 +15,9 @@ use crate::progress::Progress;
 
 /// Convert files between lance, parquet, arrow, csv and jsonl
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  pennon convert flights.parquet flights.lance\n  pennon convert a.csv b.csv both.lance --columns id,name\n  pennon convert flights.lance flights.parquet --compression zstd:9\n  cat rows.jsonl | pennon convert - rows.arrow\n\nSeveral sources must have equal schemas and are joined. The target is replaced when the new file is complete.")]
+#[command(
+    after_help = "Examples:\n  pennon convert flights.parquet flights.lance\n  pennon convert a.csv b.csv both.lance --columns id,name\n  pennon convert flights.lance flights.parquet --compression zstd:9\n  cat rows.jsonl | pennon convert - rows.arrow\n\nSeveral sources must have equal schemas and are joined. The target is replaced when the new file is complete."
+)]
 pub(crate) struct Args {
     /// Sources, then the target; - is standard input or output
     #[arg(num_args = 2.., required = true, value_names = ["SRC", "DST"])]
@@ -58,7 +60,10 @@ fn compression(text: &str) -> Result<Compression, String> {
         "lz4" => Compression::Lz4,
         "zstd" => Compression::Zstd(None),
         _ => {
-            let level = text.strip_prefix("zstd:").and_then(|l| l.parse::<i32>().ok()).filter(|l| (1..=22).contains(l));
+            let level = text
+                .strip_prefix("zstd:")
+                .and_then(|l| l.parse::<i32>().ok())
+                .filter(|l| (1..=22).contains(l));
             Compression::Zstd(Some(level.ok_or_else(wrong)?))
         }
     })
@@ -68,15 +73,27 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let Some((target, sources)) = args.files.split_last() else { return Ok(Outcome::Done) };
     let format = match (args.to, target.as_str()) {
         (Some(format), _) => format,
-        (None, "-") => return Err(Error::invalid("standard output has no extension that names a format; say --to FORMAT")),
+        (None, "-") => {
+            return Err(Error::invalid(
+                "standard output has no extension that names a format; say --to FORMAT",
+            ));
+        }
         (None, path) => Format::for_writing(Path::new(path))?,
     };
-    if target == "-" && format != Format::Csv && format != Format::Jsonl && std::io::IsTerminal::is_terminal(&std::io::stdout()) {
-        return Err(Error::invalid(format!("{format} is not text for a terminal; name a file or pipe it into something")));
+    if target == "-"
+        && format != Format::Csv
+        && format != Format::Jsonl
+        && std::io::IsTerminal::is_terminal(&std::io::stdout())
+    {
+        return Err(Error::invalid(format!(
+            "{format} is not text for a terminal; name a file or pipe it into something"
+        )));
     }
     only_lance(args, format)?;
     if args.check && (target == "-" || sources.iter().any(|s| s == "-")) {
-        return Err(Error::invalid("--check reads everything twice, which standard input and output do not allow; name files"));
+        return Err(Error::invalid(
+            "--check reads everything twice, which standard input and output do not allow; name files",
+        ));
     }
     let readers = open_all(args, sources)?;
     let schema = readers[0].projected_schema(args.columns.paths().as_deref())?;
@@ -112,8 +129,12 @@ fn only_lance(args: &Args, format: Format) -> Result<()> {
     if let Some((option, _)) = given.iter().find(|(_, given)| *given).filter(|_| format != Format::Lance) {
         return Err(Error::invalid(format!("{option} is about Lance files; the target is {format}")));
     }
-    if matches!(format, Format::Csv | Format::Jsonl) && !matches!(args.compression, Compression::Auto | Compression::None) {
-        return Err(Error::invalid(format!("--compression: a {format} file is plain text; compress it afterwards")));
+    if matches!(format, Format::Csv | Format::Jsonl)
+        && !matches!(args.compression, Compression::Auto | Compression::None)
+    {
+        return Err(Error::invalid(format!(
+            "--compression: a {format} file is plain text; compress it afterwards"
+        )));
     }
     Ok(())
 }
@@ -187,7 +208,8 @@ fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, targe
         options.schema = Some(schema.clone());
     }
     let written = Reader::open(&Input::path(temporary), &options)?;
-    let failed = |what: String| Error::corrupt(format!("{target}: --check failed, nothing was replaced: {what}"));
+    let failed =
+        |what: String| Error::corrupt(format!("{target}: --check failed, nothing was replaced: {what}"));
     if !matches!(format, Format::Csv | Format::Jsonl) {
         if let Some(difference) = schema_difference(&schema, &written.schema(), true) {
             return Err(failed(difference));
@@ -196,9 +218,14 @@ fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, targe
     let pairs: Vec<_> = (0..schema.fields().len()).map(|i| (i, i)).collect();
     let progress = Progress::rows(written.num_rows());
     let selection = args.columns.selection().with_columns(None);
-    let found = compare_ordered(batches(args, readers)?, written.batches(&selection)?, &pairs, 1, |rows| progress.at(rows))?;
+    let found = compare_ordered(batches(args, readers)?, written.batches(&selection)?, &pairs, 1, |rows| {
+        progress.at(rows)
+    })?;
     if found.rows_a != found.rows_b {
-        return Err(failed(format!("{} rows were read from the sources and {} from the new file", found.rows_a, found.rows_b)));
+        return Err(failed(format!(
+            "{} rows were read from the sources and {} from the new file",
+            found.rows_a, found.rows_b
+        )));
     }
     match found.cells.first() {
         None => Ok(()),

@@ -156,7 +156,11 @@ fn random_rows(num_rows: u64) -> Vec<u64> {
         state ^= state << 17;
         state
     };
-    if num_rows == 0 { Vec::new() } else { (0..ROWS.min(num_rows.div_ceil(4))).map(|_| next() % num_rows).collect() }
+    if num_rows == 0 {
+        Vec::new()
+    } else {
+        (0..ROWS.min(num_rows.div_ceil(4))).map(|_| next() % num_rows).collect()
+    }
 }
 
 /// `testdata/` here or above, or in the source tree that this was built from.

@@ -11,7 +11,9 @@ use crate::table::{count, cut, plain, size};
 
 /// Show the make-up of a Lance file: pages, layouts, encodings, bytes per column
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  pennon inspect flights.lance\n  pennon inspect flights.lance --pages\n  pennon inspect flights.lance --json | jq '.columns[] | {path, bytes}'")]
+#[command(
+    after_help = "Examples:\n  pennon inspect flights.lance\n  pennon inspect flights.lance --pages\n  pennon inspect flights.lance --json | jq '.columns[] | {path, bytes}'"
+)]
 pub(crate) struct Args {
     /// Lance file
     file: String,
@@ -107,7 +109,8 @@ fn trimmed(table: &str) -> String {
 
 /// The type by the name that `schema` shows.
 fn type_of(file: &File, column: &ColumnInspection) -> String {
-    field_at(&file.schema(), &column.path).map_or_else(|| column.data_type.clone(), |f| type_name(f.data_type()))
+    field_at(&file.schema(), &column.path)
+        .map_or_else(|| column.data_type.clone(), |f| type_name(f.data_type()))
 }
 
 fn per_value(column: &ColumnInspection) -> f64 {
@@ -121,9 +124,10 @@ fn share(file: &File, column: &ColumnInspection) -> f64 {
 /// The shape is a contract: it only grows.
 fn to_json(file: &File, inspection: &Inspection, with_pages: bool) -> Value {
     let rounded = |x: f64| (x * 1e6).round() / 1e6;
-    let global = inspection.global_buffers.iter().enumerate().map(|(index, b)| {
-        json!({ "index": index, "offset": b.offset, "bytes": b.bytes, "kind": b.kind })
-    });
+    let global =
+        inspection.global_buffers.iter().enumerate().map(
+            |(index, b)| json!({ "index": index, "offset": b.offset, "bytes": b.bytes, "kind": b.kind }),
+        );
     let columns = inspection.columns.iter().enumerate().map(|(index, c)| {
         let mut column = json!({
             "index": index,
@@ -153,7 +157,8 @@ fn to_json(file: &File, inspection: &Inspection, with_pages: bool) -> Value {
 }
 
 fn page_to_json(page: &PageInspection) -> Value {
-    let buffers: Vec<_> = page.buffers.iter().map(|(offset, bytes)| json!({ "offset": offset, "bytes": bytes })).collect();
+    let buffers: Vec<_> =
+        page.buffers.iter().map(|(offset, bytes)| json!({ "offset": offset, "bytes": bytes })).collect();
     json!({
         "first_row": page.first_row,
         "num_rows": page.num_rows,
