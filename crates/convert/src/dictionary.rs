@@ -101,10 +101,10 @@ impl Collected {
         let keys = dictionary_keys(dictionary);
         let mut used = vec![false; values.len()];
         for (row, key) in keys.iter().enumerate() {
-            if !array.is_null(row) {
-                if let Some(used) = used.get_mut(*key) {
-                    *used = true;
-                }
+            if !array.is_null(row)
+                && let Some(used) = used.get_mut(*key)
+            {
+                *used = true;
             }
         }
         let hashes = hash_values(values)?;

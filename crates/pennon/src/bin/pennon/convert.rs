@@ -155,14 +155,14 @@ fn open_all(args: &Args, sources: &[String]) -> Result<Vec<Reader>> {
     let mut readers: Vec<Reader> = Vec::new();
     for source in sources {
         let reader = args.source.open_to_stream(source)?;
-        if let Some(first) = readers.first() {
-            if let Some(difference) = schema_difference(&first.schema(), &reader.schema(), true) {
-                return Err(Error::invalid(format!(
-                    "{} and {} cannot be joined: {difference}",
-                    first.name(),
-                    reader.name()
-                )));
-            }
+        if let Some(first) = readers.first()
+            && let Some(difference) = schema_difference(&first.schema(), &reader.schema(), true)
+        {
+            return Err(Error::invalid(format!(
+                "{} and {} cannot be joined: {difference}",
+                first.name(),
+                reader.name()
+            )));
         }
         readers.push(reader);
     }
@@ -210,10 +210,10 @@ fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, targe
     let written = Reader::open(&Input::path(temporary), &options)?;
     let failed =
         |what: String| Error::corrupt(format!("{target}: --check failed, nothing was replaced: {what}"));
-    if !matches!(format, Format::Csv | Format::Jsonl) {
-        if let Some(difference) = schema_difference(&schema, &written.schema(), true) {
-            return Err(failed(difference));
-        }
+    if !matches!(format, Format::Csv | Format::Jsonl)
+        && let Some(difference) = schema_difference(&schema, &written.schema(), true)
+    {
+        return Err(failed(difference));
     }
     let pairs: Vec<_> = (0..schema.fields().len()).map(|i| (i, i)).collect();
     let progress = Progress::rows(written.num_rows());
