@@ -35,11 +35,12 @@ impl Column {
             let layout =
                 crate::page::Layout::parse(page.page_layout().map_err(place)?, limits).map_err(place)?;
             if let crate::page::Layout::MiniBlock(m) = &layout
-                && m.large_chunks != large_chunks {
-                    return Err(place(Error::corrupt(
-                        "the width of chunk sizes in a page is not that of the file's format version",
-                    )));
-                }
+                && m.large_chunks != large_chunks
+            {
+                return Err(place(Error::corrupt(
+                    "the width of chunk sizes in a page is not that of the file's format version",
+                )));
+            }
             let buffers = PageBuffers::new(page.buffers, page.crcs);
             pages.push(Page::new(num_slots, page.length, layout, buffers));
             num_slots = match num_slots.checked_add(page.length) {

@@ -185,8 +185,9 @@ fn describe_levels(layout: &Layout) -> String {
         }
     }
     if let Layout::FullZip(z) = layout
-        && z.bits_rep + z.bits_def > 0 {
-            text += &format!("; control words of {} and {} bits", z.bits_rep, z.bits_def);
-        }
+        && z.bits_rep + z.bits_def > 0
+    {
+        text += &format!("; control words of {} and {} bits", z.bits_rep, z.bits_def);
+    }
     text
 }

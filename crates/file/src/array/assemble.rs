@@ -31,9 +31,10 @@ pub(crate) fn assemble(
 ) -> Result<ArrayRef> {
     let (array, levels) = build(&mut Leaves { leaves, arena }, field, &[])?;
     if let Some(levels) = levels
-        && levels.def.len() != array.len() {
-            corrupt!("levels of {} rows around {} values", levels.def.len(), array.len());
-        }
+        && levels.def.len() != array.len()
+    {
+        corrupt!("levels of {} rows around {} values", levels.def.len(), array.len());
+    }
     Ok(array)
 }
 
@@ -160,9 +161,10 @@ fn build_item(field: &Field, leaf: LeafData, above: Above<'_>, arena: &Arena) ->
         }
     };
     if let Some(nulls) = &nulls
-        && nulls.len() != num_values {
-            corrupt!("{num_values} values where levels make {} slots", nulls.len());
-        }
+        && nulls.len() != num_values
+    {
+        corrupt!("{num_values} values where levels make {} slots", nulls.len());
+    }
     let nulls = nulls.filter(|n| n.null_count() > 0);
     let array = build_leaf(field.data_type(), leaf.values, nulls, leaf.dictionary, arena)?;
     Ok((array, levels))

@@ -399,11 +399,9 @@ pub(super) fn forced(spec: &ValueSpec, values: &Values) -> Result<Encoding> {
                 None => Encoding::Fsst { table: smallest_table(), values: Box::new(plain) },
             })
         }
-        (ValueSpec::General { scheme, level, values: below }, _) => Ok(Encoding::General {
-            scheme: *scheme,
-            level: *level,
-            values: Box::new(forced(below, values)?),
-        }),
+        (ValueSpec::General { scheme, level, values: below }, _) => {
+            Ok(Encoding::General { scheme: *scheme, level: *level, values: Box::new(forced(below, values)?) })
+        }
         (ValueSpec::Dictionary { .. }, _) => Err(Error::invalid("a dictionary inside another encoding")),
         (other, _) => refuse(&format!("{other:?}")),
     }

@@ -133,12 +133,7 @@ fn walk_children(
 }
 
 /// `above` is outermost first.
-fn walk_field(
-    field: &Field,
-    path: &str,
-    above: &mut Vec<Nesting>,
-    visit: &mut Visit<'_>,
-) -> Result<()> {
+fn walk_field(field: &Field, path: &str, above: &mut Vec<Nesting>, visit: &mut Visit<'_>) -> Result<()> {
     let depth = above.len();
     match (field.kind(), field.children.as_slice()) {
         (FieldKind::Struct, children) => {

@@ -367,7 +367,7 @@ mod tests {
             (FixedSizeList(struct_item.clone(), 2), "fixed_size_list:struct:2", &struct_item),
         ] {
             assert_eq!(emit(&Field::new("f", data_type.clone(), true)).unwrap(), text);
-            assert_eq!(parse(text, &std::slice::from_ref(child), 8).unwrap(), data_type);
+            assert_eq!(parse(text, std::slice::from_ref(child), 8).unwrap(), data_type);
             assert!(parse(text, &[], 8).is_err(), "{text} needs a child");
         }
     }

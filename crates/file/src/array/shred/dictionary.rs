@@ -118,9 +118,10 @@ impl PageEntries {
     /// Prepares the table of a source dictionary.
     fn meet(&mut self, values: &ArrayRef, num_slots: usize) -> Result<()> {
         if let Some((last, _)) = &self.last
-            && (Arc::ptr_eq(last, values) || last.to_data().ptr_eq(&values.to_data())) {
-                return Ok(());
-            }
+            && (Arc::ptr_eq(last, values) || last.to_data().ptr_eq(&values.to_data()))
+        {
+            return Ok(());
+        }
         let is_first = self.last.is_none() && self.entries.len() == 0;
         let worth_keeping = values.null_count() == 0
             && values.len() <= self.keys.max_entries
