@@ -153,7 +153,7 @@ fn rows_print_as_json_lines_in_a_pipe_and_as_asked_otherwise() {
     );
     let table = p.run(&["head", "t.lance", "-n", "4", "--to", "table"]).out;
     assert!(
-        table.contains("│ id    ┆ word   ┆ s") && table.contains("│     3 ┆ null   ┆ {x: null, b: false}"),
+        table.contains("│    id ┆ word   ┆ s") && table.contains("│     3 ┆ null   ┆ {x: null, b: false}"),
         "{table}"
     );
     assert_eq!(p.run(&["head", "t.lance", "-n", "0"]).out, "");
