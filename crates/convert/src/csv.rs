@@ -144,10 +144,12 @@ impl Records {
     fn batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if self.at == self.line.len() {
-                if self.pending >= self.batch_bytes && !self.quoted
-                    && let Some(batch) = self.flush()? {
-                        return Ok(Some(batch));
-                    }
+                if self.pending >= self.batch_bytes
+                    && !self.quoted
+                    && let Some(batch) = self.flush()?
+                {
+                    return Ok(Some(batch));
+                }
                 self.line.clear();
                 self.at = 0;
                 self.lines.read_until(b'\n', &mut self.line).map_err(|e| Error::io(READING, e))?;

@@ -102,9 +102,10 @@ impl Collected {
         let mut used = vec![false; values.len()];
         for (row, key) in keys.iter().enumerate() {
             if !array.is_null(row)
-                && let Some(used) = used.get_mut(*key) {
-                    *used = true;
-                }
+                && let Some(used) = used.get_mut(*key)
+            {
+                *used = true;
+            }
         }
         let hashes = hash_values(values)?;
         let mut moved = vec![0usize; values.len()];

@@ -92,7 +92,7 @@ impl Input {
                 };
                 let read = read_up_to(&mut *stream.rest, HEAD_BYTES, &mut stream.ahead);
                 read.map_err(|e| Error::io(format!("cannot read {name}"), e))?;
-                self.from_stream(name, stream, format)
+                Self::open_stream(name, stream, format)
             }
         }
     }
@@ -114,7 +114,7 @@ impl Input {
         if !meta.is_file() {
             let mut stream = Stream { ahead: Vec::new(), rest: Box::new(file) };
             read_up_to(&mut *stream.rest, HEAD_BYTES, &mut stream.ahead).map_err(fail)?;
-            return self.from_stream(&name, stream, format);
+            return Self::open_stream(&name, stream, format);
         }
         let format = match format {
             Some(format) => format,
@@ -131,7 +131,7 @@ impl Input {
         Ok((format, Bytes::File { file, path: Some(path.to_owned()), len: meta.len() }))
     }
 
-    fn from_stream(&self, name: &str, stream: Stream, format: Option<Format>) -> Result<(Format, Bytes)> {
+    fn open_stream(name: &str, stream: Stream, format: Option<Format>) -> Result<(Format, Bytes)> {
         let Stream { ahead, rest } = stream;
         // Lance says its name at the end only: bytes that begin like nothing else may be Lance.
         let format = match format {

@@ -38,7 +38,10 @@ pub struct Output {
 
 /// What a medium said when it failed, shared with whoever writes through a library.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Failure(Arc<Mutex<Option<(io::ErrorKind, Option<i32>)>>>);
+pub(crate) struct Failure(Arc<Mutex<Option<Noted>>>);
+
+/// The kind of a failure, and the system's own code for it.
+type Noted = (io::ErrorKind, Option<i32>);
 
 impl Failure {
     fn note(&self, e: &io::Error) {

@@ -188,14 +188,7 @@ fn check(format: Format, batch: &RecordBatch, options: &WriterOptions) {
     let took = reader.take(&rows, &Selection::default()).unwrap().collect::<Result<Vec<_>>>().unwrap();
     let indices = UInt64Array::from(rows.to_vec());
     let expected = arrow_select::take::take_record_batch(batch, &indices).unwrap();
-    assert_same(
-        &concat_batches(
-            &batch.schema().with_no_metadata(),
-            &took.iter().cloned().collect::<Vec<_>>(),
-        )
-        .unwrap(),
-        &expected,
-    );
+    assert_same(&concat_batches(&batch.schema().with_no_metadata(), &took).unwrap(), &expected);
     let e = reader.take(&[0, n as u64], &Selection::default()).map(|_| ()).unwrap_err().to_string();
     assert!(
         e.contains(&format!("row {n} is out of range: the file has {n} rows, rows go from 0 to {}", n - 1)),
@@ -344,14 +337,14 @@ fn tables_without_rows_and_without_columns_pass_where_the_format_has_them() {
     let empty = flat(3).slice(0, 0);
     for format in [Format::Arrow, Format::ArrowStream, Format::Parquet, Format::Csv] {
         let path = dir.path().join(format!("t.{format}"));
-        write(format, &path, &[empty.clone()], &WriterOptions::default()).unwrap();
+        write(format, &path, std::slice::from_ref(&empty), &WriterOptions::default()).unwrap();
         let reader = open(&path, None).unwrap();
         assert_eq!((reader.count().unwrap(), reader.schema().fields().len()), (0, 14), "{format}");
     }
     let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(5));
     let bare = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options).unwrap();
     let path = dir.path().join("bare.arrow");
-    write(Format::Arrow, &path, &[bare.clone()], &WriterOptions::default()).unwrap();
+    write(Format::Arrow, &path, std::slice::from_ref(&bare), &WriterOptions::default()).unwrap();
     assert_eq!(open(&path, None).unwrap().count().unwrap(), 5);
     let e = write(Format::Csv, &path, &[bare], &WriterOptions::default()).unwrap_err().to_string();
     assert!(e.contains("CSV cannot hold a table without columns"), "{e}");
@@ -373,7 +366,7 @@ fn a_stream_is_told_by_its_content_and_spooled_when_it_must_be() {
     let batch = nested(50);
     for format in [Format::Arrow, Format::ArrowStream, Format::Parquet, Format::Jsonl] {
         let path = dir.path().join("t");
-        write(format, &path, &[batch.clone()], &WriterOptions::default()).unwrap();
+        write(format, &path, std::slice::from_ref(&batch), &WriterOptions::default()).unwrap();
         let input = Input::stream("pipe", Box::new(std::fs::File::open(&path).unwrap()));
         let reader = Reader::open(&input, &ReadOptions::default()).unwrap();
         assert_eq!(reader.format(), format);

@@ -156,13 +156,14 @@ fn open_all(args: &Args, sources: &[String]) -> Result<Vec<Reader>> {
     for source in sources {
         let reader = args.source.open_to_stream(source)?;
         if let Some(first) = readers.first()
-            && let Some(difference) = schema_difference(&first.schema(), &reader.schema(), true) {
-                return Err(Error::invalid(format!(
-                    "{} and {} cannot be joined: {difference}",
-                    first.name(),
-                    reader.name()
-                )));
-            }
+            && let Some(difference) = schema_difference(&first.schema(), &reader.schema(), true)
+        {
+            return Err(Error::invalid(format!(
+                "{} and {} cannot be joined: {difference}",
+                first.name(),
+                reader.name()
+            )));
+        }
         readers.push(reader);
     }
     Ok(readers)
@@ -210,9 +211,10 @@ fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, targe
     let failed =
         |what: String| Error::corrupt(format!("{target}: --check failed, nothing was replaced: {what}"));
     if !matches!(format, Format::Csv | Format::Jsonl)
-        && let Some(difference) = schema_difference(&schema, &written.schema(), true) {
-            return Err(failed(difference));
-        }
+        && let Some(difference) = schema_difference(&schema, &written.schema(), true)
+    {
+        return Err(failed(difference));
+    }
     let pairs: Vec<_> = (0..schema.fields().len()).map(|i| (i, i)).collect();
     let progress = Progress::rows(written.num_rows());
     let selection = args.columns.selection().with_columns(None);
