@@ -38,9 +38,16 @@ mod word;
 pub use word::{Word, bytes_of, bytes_of_mut, words, words_mut};
 
 /// Bytes that contradict their encoding: what was expected and what was found.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodecError(pub String);
+
+impl std::fmt::Display for CodecError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for CodecError {}
 
 impl CodecError {
     #[cold]
