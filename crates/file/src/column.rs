@@ -168,6 +168,19 @@ pub(crate) struct LeafRead<'c> {
     limits: &'c Limits,
 }
 
+/// Needs in file order, those that overlap as one: chunks of one page may share a checksummed unit.
+fn united(mut needs: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    needs.sort_by_key(|need| need.start);
+    needs.dedup_by(|next, last| {
+        let overlaps = next.start < last.end;
+        if overlaps {
+            last.end = last.end.max(next.end);
+        }
+        overlaps
+    });
+    needs
+}
+
 impl Decode for LeafRead<'_> {
     type Output = LeafData;
 
@@ -180,7 +193,7 @@ impl Decode for LeafRead<'_> {
                 read.want(&leaf, segments, self.limits, &mut needs).map_err(|e| column.place(e, *page))?;
             }
             if !needs.is_empty() {
-                return Ok(Step::Need(needs));
+                return Ok(Step::Need(united(needs)));
             }
         }
         let keys = leaf.keys.map(crate::encoding::ValueType::Fixed);

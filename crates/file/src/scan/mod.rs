@@ -10,6 +10,8 @@
 
 mod batch;
 mod batches;
+#[cfg(test)]
+mod laws;
 mod parallel;
 mod take;
 
