@@ -125,6 +125,14 @@ pub(crate) struct Dictionary {
     last: Arc<Values>,
 }
 
+#[cfg(test)]
+impl Dictionary {
+    /// The dictionary of a single page.
+    pub(crate) fn of(values: Arc<Values>) -> Self {
+        Self { last: values.clone(), values, remap: None }
+    }
+}
+
 impl LeafData {
     /// Empty data of a leaf; `shape` is that of the keys where the leaf is of dictionary type.
     pub(crate) fn new(
