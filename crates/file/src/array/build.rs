@@ -115,7 +115,9 @@ fn check_keys(
         // What stands under a null may be anything.
         let is_valid = |i: usize| nulls.is_none_or(|nulls| nulls.is_valid(i));
         match keys.iter().enumerate().find(|(i, key)| number(key) >= bound && is_valid(*i)) {
-            Some((_, key)) => corrupt!("dictionary key {} where keys below {bound} are expected", number(key)),
+            Some((_, key)) => {
+                corrupt!("dictionary key {} where keys below {bound} are expected", number(key))
+            }
             None => Ok(()),
         }
     }

@@ -233,7 +233,7 @@ impl LeafData {
         arena: &Arena,
     ) -> Result<Self> {
         let mut out = Self {
-            values: Values::new_in(&self.values.shape(), rows.len() * scale, arena),
+            values: Values::new_in(&self.values.shape(), rows.len().saturating_mul(scale), arena),
             structure: Structure::Flat(Validity::default()),
             dictionary: None,
             num_rows: 0,

@@ -60,6 +60,9 @@ pub(crate) struct Leaf {
     pub(crate) rows_scale: u64,
 }
 
+/// Bytes of the paths of all leaves together.
+const MAX_PATH_BYTES: usize = 512 << 20;
+
 /// Called for each leaf with its path and its layers, innermost first.
 type Visit<'a> = dyn FnMut(&Field, &str, &[Nesting]) -> Result<()> + 'a;
 
@@ -92,7 +95,13 @@ impl Schema {
     /// The leaves of all fields in the order of their columns.
     pub(crate) fn leaves(&self) -> Result<Vec<Leaf>> {
         let mut leaves = Vec::new();
+        let mut path_bytes = 0usize;
         self.walk(&mut |field, path, layers| {
+            // Every leaf repeats the names above it: a long name over many leaves is small in the file only.
+            path_bytes = path_bytes.saturating_add(path.len());
+            if path_bytes > MAX_PATH_BYTES {
+                return Err(Error::limit(format!("column paths of more than {MAX_PATH_BYTES} bytes in all")));
+            }
             leaves.push(leaf_of(field, path, layers)?);
             Ok(())
         })?;
