@@ -1,7 +1,7 @@
 //! Values of one leaf to an Arrow array.
 //!
 //! The only site of `unsafe` in this part of the crate: Arrow's checked constructors of strings cost a
-//! quarter of a scan (speed-notes §3), so strings are checked here, whole buffers at a time, and built
+//! quarter of a scan when it was measured, so strings are checked here, whole buffers at a time, and built
 //! unchecked.
 #![allow(unsafe_code)]
 
@@ -32,7 +32,7 @@ pub(super) fn build_leaf(
     match (data_type, values) {
         (DataType::Null, values) => Ok(Arc::new(NullArray::new(values.len()))),
         (DataType::Struct(fields), values) if fields.is_empty() => {
-            // Validity of a struct without fields is not stored (spec 8.5).
+            // Validity of a struct without fields is not stored.
             Ok(Arc::new(StructArray::new_empty_fields(values.len(), None)))
         }
         (DataType::FixedSizeBinary(0), Values::Null(len)) => {

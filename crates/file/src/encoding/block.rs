@@ -1,4 +1,4 @@
-//! The block form: one opaque buffer whose count is known from outside, encodings-2.1-2.2.md §10.
+//! The block form: one opaque buffer whose count is known from outside.
 //!
 //! ```text
 //! flat, bitpacking, RLE   words

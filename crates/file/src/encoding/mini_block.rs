@@ -1,4 +1,4 @@
-//! The mini-block form: a chunk's values as a fixed number of buffers, encodings-2.1-2.2.md §6.2 and §10.
+//! The mini-block form: a chunk's values as a fixed number of buffers.
 //!
 //! ```text
 //! encoding            buffers of a chunk

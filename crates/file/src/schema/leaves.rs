@@ -9,8 +9,8 @@
 //!       c: string            column 2   y.b.item.c layers [Item, Item, List, Item]   innermost first
 //! ```
 //!
-//! Structure has no column of its own: each leaf carries the levels of everything above it
-//! (encodings-2.1-2.2.md §3, §5.1). In 2.0 every field has a column (container.md §5).
+//! Structure has no column of its own: each leaf carries the levels of everything above it. In 2.0 every
+//! field has a column. See docs/format/container.md, "From fields to columns".
 
 use arrow_schema::{DataType, FieldRef};
 
@@ -56,7 +56,7 @@ pub(crate) struct Leaf {
     pub(crate) shape: ValueType,
     pub(crate) arrow: FieldRef,
     /// What a page's length counts per top-level row: the product of the dimensions of fixed-size lists
-    /// of structs above (spec 4.2).
+    /// of structs above.
     pub(crate) rows_scale: u64,
 }
 

@@ -119,7 +119,7 @@ impl ConstantIndex {
     }
 }
 
-/// The value of spec 8.3: the single Arrow buffer of an array of length 1.
+/// A value in the description: the single Arrow buffer of an array of length 1.
 fn inline_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
     let mut value = Values::new(shape, 1);
     match (&mut value, shape) {
@@ -132,7 +132,7 @@ fn inline_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
     Ok(value)
 }
 
-/// The value of spec 8.4: the Arrow buffers of an array of length 1.
+/// A value in a buffer: the Arrow buffers of an array of length 1.
 fn buffer_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
     let word = |i: usize| -> Result<usize> {
         match bytes.get(i * 4..i * 4 + 4) {
