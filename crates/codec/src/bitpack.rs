@@ -1,4 +1,4 @@
-//! Bit packing of 1024 values in transposed ("FastLanes") order, encodings-2.1-2.2.md §10.5.1.
+//! Bit packing of 1024 values in transposed ("FastLanes") order.
 //!
 //! With words of T bits there are `L = 1024 / T` lanes of T rows. The words of a lane, `L` apart, are one
 //! little-endian bit string, in which row r takes bits `r*W .. (r+1)*W`:

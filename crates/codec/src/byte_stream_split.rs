@@ -1,4 +1,4 @@
-//! Byte stream split, encodings-2.1-2.2.md §10.9: n values of N bytes as N streams of n bytes.
+//! Byte stream split: n values of N bytes as N streams of n bytes.
 //!
 //! ```text
 //! values   a0 a1 a2 a3 | b0 b1 b2 b3 | c0 c1 c2 c3

@@ -1,4 +1,4 @@
-//! FSST: strings as one-byte codes for symbols of 1 to 8 bytes, encodings-2.1-2.2.md §10.6.
+//! FSST: strings as one-byte codes for symbols of 1 to 8 bytes.
 //!
 //! ```text
 //! table, 2,312 bytes

@@ -1,4 +1,4 @@
-//! Run lengths, encodings-2.1-2.2.md §10.8.
+//! Run lengths: values that stand once, and how often each is meant.
 //!
 //! ```text
 //! values    v0 | v1 | v2        one word per run

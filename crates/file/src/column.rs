@@ -41,6 +41,12 @@ impl Column {
                     "the width of chunk sizes in a page is not that of the file's format version",
                 )));
             }
+            if leaf.rows_scale == 0 || !page.length.is_multiple_of(leaf.rows_scale) {
+                return Err(place(Error::corrupt(format!(
+                    "a page of {} slots where every row has {}: rows never straddle pages",
+                    page.length, leaf.rows_scale
+                ))));
+            }
             let buffers = PageBuffers::new(page.buffers, page.crcs);
             pages.push(Page::new(num_slots, page.length, layout, buffers));
             num_slots = match num_slots.checked_add(page.length) {
@@ -239,11 +245,17 @@ impl LeafRead<'_> {
         };
         let read = PageRead::new(&column.pages[page], vec![start..start + slots]);
         let shape = keys.as_ref().unwrap_or(leaf.shape);
-        let mut out = LeafData::new(shape, &column.scheme, 1, usize::MAX, &Arena::default());
+        let most = usize::try_from(self.limits.buffer_bytes).unwrap_or(usize::MAX);
+        let mut out = LeafData::new(shape, &column.scheme, 1, most, &Arena::default());
         read.decode(&leaf, segments, self.limits, &mut out, &mut PageScratch::default())
             .map_err(|e| column.place(e, page))?;
         if out.num_rows as u64 != slots {
-            corrupt!("a row of {slots} slots has {} of them", out.num_rows);
+            return Err(Error::limit(format!(
+                "{} of the {slots} slots of one row take {most} bytes, which is the limit",
+                out.num_rows
+            ))
+            .in_page(page as u64)
+            .in_column(&column.leaf.path));
         }
         Ok(out)
     }

@@ -120,7 +120,8 @@ impl File {
                 path: column.leaf.path.clone(),
                 data_type: column.leaf.arrow.data_type().to_string(),
                 bytes: column.pages.iter().map(|p| p.stored_bytes()).sum(),
-                num_values: pages.iter().map(|p| p.num_values).sum(),
+                // What pages say of themselves is not checked before they are read.
+                num_values: pages.iter().fold(0, |sum, p| p.num_values.saturating_add(sum)),
                 pages,
             }
         });

@@ -1,7 +1,7 @@
 //! Format versions and what each allows.
 //!
 //! Readers dispatch on the descriptions found in a file; only this module, the column reader and
-//! the writer's chooser ask which version a file has (container.md §1.4).
+//! the writer's chooser ask which version a file has.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,7 +49,7 @@ impl FormatVersion {
         }
     }
 
-    /// Whether mini-block chunks carry 32-bit sizes (spec 6.1).
+    /// Whether mini-block chunks carry 32-bit sizes.
     pub fn has_large_chunks(self) -> bool {
         self >= Self::V2_2
     }

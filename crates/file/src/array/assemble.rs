@@ -1,4 +1,4 @@
-//! Leaf data to Arrow arrays: levels become validity, offsets and nesting (spec 5.4).
+//! Leaf data to Arrow arrays: levels become validity, offsets and nesting.
 //!
 //! ```text
 //! list<struct<a, b>>     leaf a  rep 1 0 1   def 0 0 3   ┐

@@ -1,7 +1,7 @@
 //! Values of one leaf to an Arrow array.
 //!
 //! The only site of `unsafe` in this part of the crate: Arrow's checked constructors of strings cost a
-//! quarter of a scan (speed-notes §3), so strings are checked here, whole buffers at a time, and built
+//! quarter of a scan when it was measured, so strings are checked here, whole buffers at a time, and built
 //! unchecked.
 #![allow(unsafe_code)]
 
@@ -32,7 +32,7 @@ pub(super) fn build_leaf(
     match (data_type, values) {
         (DataType::Null, values) => Ok(Arc::new(NullArray::new(values.len()))),
         (DataType::Struct(fields), values) if fields.is_empty() => {
-            // Validity of a struct without fields is not stored (spec 8.5).
+            // Validity of a struct without fields is not stored.
             Ok(Arc::new(StructArray::new_empty_fields(values.len(), None)))
         }
         (DataType::FixedSizeBinary(0), Values::Null(len)) => {
@@ -40,14 +40,16 @@ pub(super) fn build_leaf(
                 ArrayData::builder(data_type.clone()).len(len).add_buffer(Buffer::from_vec(Vec::<u8>::new()));
             Ok(make_array(empty.nulls(nulls).build().map_err(wrong)?))
         }
-        (DataType::Dictionary(_, value_type), Values::Fixed(keys)) => {
+        (DataType::Dictionary(key_type, value_type), Values::Fixed(keys)) => {
             let dictionary = match dictionary {
                 Some(Dictionary { values, .. }) => build_shared(value_type, &values)?,
                 None => arrow_array::new_empty_array(value_type),
             };
             let len = keys.len();
-            // SAFETY: keys were checked to be below the number of entries when they were decoded (those
-            // of a dictionary without entries are all null), and `build_fixed` would check the rest.
+            check_keys(key_type, &keys, nulls.as_ref(), dictionary.len())?;
+            // SAFETY: the keys are as wide as their type, and those that are not null were just checked to
+            // number an entry; nulls are as long as the keys by the check of `build_item`; the entries are
+            // an array of their own.
             let data = unsafe {
                 ArrayData::builder(data_type.clone())
                     .len(len)
@@ -89,6 +91,48 @@ pub(super) fn build_leaf(
         (data_type, values) => {
             corrupt!("values of shape {:?} in a column of type {data_type}", values.shape())
         }
+    }
+}
+
+/// That keys are of their type's width, and that each that is not null numbers one of the entries.
+fn check_keys(
+    key_type: &DataType,
+    keys: &FixedValues,
+    nulls: Option<&NullBuffer>,
+    num_entries: usize,
+) -> Result<()> {
+    fn number<const N: usize>(key: &[u8; N]) -> u64 {
+        let mut word = [0; 8];
+        word[..N].copy_from_slice(key);
+        u64::from_le_bytes(word)
+    }
+    fn check<const N: usize>(keys: &[u8], nulls: Option<&NullBuffer>, bound: u64) -> Result<()> {
+        let keys = keys.as_chunks::<N>().0;
+        let highest = keys.iter().fold(0, |highest, key| number(key).max(highest));
+        if highest < bound {
+            return Ok(());
+        }
+        // What stands under a null may be anything.
+        let is_valid = |i: usize| nulls.is_none_or(|nulls| nulls.is_valid(i));
+        match keys.iter().enumerate().find(|(i, key)| number(key) >= bound && is_valid(*i)) {
+            Some((_, key)) => {
+                corrupt!("dictionary key {} where keys below {bound} are expected", number(key))
+            }
+            None => Ok(()),
+        }
+    }
+    if key_type.primitive_width() != Some(keys.width) {
+        corrupt!("dictionary keys of {} bytes in a column of {key_type} keys", keys.width);
+    }
+    // A signed key with its highest bit set is negative.
+    let most = if key_type.is_signed_integer() { 1 << (keys.width * 8 - 1) } else { u64::MAX };
+    let bound = most.min(num_entries as u64);
+    match keys.width {
+        1 => check::<1>(keys.bytes(), nulls, bound),
+        2 => check::<2>(keys.bytes(), nulls, bound),
+        4 => check::<4>(keys.bytes(), nulls, bound),
+        8 => check::<8>(keys.bytes(), nulls, bound),
+        width => corrupt!("dictionary keys of {width} bytes"),
     }
 }
 
@@ -171,4 +215,38 @@ where
 
 fn wrong(e: ArrowError) -> Error {
     Error::corrupt(format!("values that the schema does not allow: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dictionary(key_type: DataType, keys: &[u8], valid: &[bool], num_entries: usize) -> Result<ArrayRef> {
+        let shape = crate::encoding::ValueType::Variable { wide: false };
+        let mut entries = Values::new(&shape, num_entries);
+        entries.push_defaults(num_entries);
+        let mut values = FixedValues::new(1, keys.len());
+        values.extend(keys);
+        let data_type = DataType::Dictionary(Box::new(key_type), Box::new(DataType::Utf8));
+        let dictionary = Dictionary::of(Arc::new(entries));
+        let nulls = Some(NullBuffer::from(valid.to_vec()));
+        build_leaf(&data_type, Values::Fixed(values), nulls, Some(dictionary), &Arena::default())
+    }
+
+    #[test]
+    fn a_valid_key_without_an_entry_is_corrupt_and_one_under_a_null_is_not() {
+        assert!(dictionary(DataType::UInt8, &[0, 1], &[true, true], 2).is_ok());
+        assert!(dictionary(DataType::UInt8, &[0, 2], &[true, true], 2).is_err());
+        assert!(dictionary(DataType::UInt8, &[0, 2], &[true, false], 2).is_ok());
+        // A dictionary without entries has only nulls.
+        assert!(dictionary(DataType::UInt8, &[0], &[true], 0).is_err());
+        assert!(dictionary(DataType::UInt8, &[7], &[false], 0).is_ok());
+    }
+
+    #[test]
+    fn keys_that_are_negative_in_their_type_are_corrupt_however_many_entries_there_are() {
+        assert!(dictionary(DataType::UInt8, &[200], &[true], 250).is_ok());
+        assert!(dictionary(DataType::Int8, &[200], &[true], 250).is_err());
+        assert!(dictionary(DataType::Int8, &[127], &[true], 250).is_ok());
+    }
 }

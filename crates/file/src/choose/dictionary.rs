@@ -1,6 +1,6 @@
 //! Whether a page's values repeat enough to be stored once each, and the dictionary if so.
 //!
-//! Bounds of encodings-2.1-2.2.md §12.4: at least 100 values, entries at most values / divisor and
+//! The bounds are those of the official writer: at least 100 values, entries at most values / divisor and
 //! 100,000, the whole not larger than a share of the raw size. Memory is bounded by the same numbers.
 
 use std::collections::HashMap;

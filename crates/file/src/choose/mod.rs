@@ -9,7 +9,7 @@
 //!                                          in general only on request
 //! ```
 //!
-//! A simple choice by the rules of the official writer (encodings-2.1-2.2.md §12), where nothing forces
+//! A simple choice by the rules of the official writer, where nothing forces
 //! another. This module and the column writer alone ask for the format version.
 
 mod dictionary;

@@ -1,5 +1,5 @@
 //! What the caller and the schema ask of a column: write options, then `lance-encoding:*` keys of field
-//! metadata (encodings-2.1-2.2.md §13), which win.
+//! metadata, which win.
 
 use arrow_schema::{DataType, Field};
 

@@ -1,6 +1,6 @@
 //! Which encoding the values of a mini-block or full-zip page get, and how large its chunks are.
 //!
-//! The order is that of the official writer (encodings-2.1-2.2.md §12.3, §12.5), with chunks under a
+//! The order is that of the official writer, with chunks under a
 //! general compressor large enough for it to find something.
 
 use arrow_buffer::BooleanBuffer;
@@ -25,7 +25,7 @@ const GENERAL_BYTES: usize = 32 * 1024;
 /// Strings of a page below which training a symbol table does not pay.
 const FSST_MIN_BYTES: usize = 32 * 1024;
 
-/// Bytes of a symbol table (spec 10.6).
+/// Bytes of a symbol table.
 const FSST_TABLE_BYTES: usize = 2312;
 
 /// The encoding that stores values of a shape as they are.
@@ -278,7 +278,7 @@ pub(super) fn full_zip(values: &Values, tuning: &Tuning, is_text: bool) -> Resul
     let total = string_bytes(values);
     let encoding = match values {
         Values::Variable(_) | Values::LargeVariable(_) if !tuning.is_plain() => match tuning.scheme() {
-            // Per value it is always zstd: LZ4 fails on nulls (spec 10.10).
+            // Per value it is always zstd: LZ4 fails on nulls, which have no bytes.
             Some((scheme, level)) if total >= FSST_MIN_BYTES => Encoding::General {
                 scheme: Scheme::Zstd,
                 level: if scheme == Scheme::Zstd { level.or(Some(0)) } else { Some(0) },
@@ -315,7 +315,7 @@ pub(super) fn zip_width(values: &Values) -> Result<ZipWidth> {
     })
 }
 
-/// A fixed-size list of which every item is null stores the items' validity alone (spec 10.3).
+/// A fixed-size list of which every item is null stores the items' validity alone.
 pub(super) fn without_null_items(encoding: Encoding, page: &LeafPage) -> Encoding {
     // `valid` has a bit for each of the list's rows; one is null if anything outside is.
     fn replaced(encoding: Encoding, values: &Values, valid: Option<&BooleanBuffer>) -> Encoding {

@@ -6,7 +6,7 @@
 //! Encoding       { 2: { 1: Any { 1: "/lance.encodings21.PageLayout", 2: message } } }
 //! ```
 //!
-//! See container.md §2. Pages are checked one by one as they are met, so that a hostile message cannot
+//! See docs/format/container.md, "Column metadata". Pages are checked one by one as they are met, so that a hostile message cannot
 //! make more of itself in memory than it is.
 
 use std::ops::Range;

@@ -9,7 +9,7 @@
 //! extras record, footer
 //! ```
 //!
-//! Rules that are not visible in a picture, for other readers' sake (container.md §1.7): the CMO table
+//! Rules that are not visible in a picture, for other readers' sake (docs/format/container.md, "What others demand"): the CMO table
 //! ends where the GBO table starts; the descriptor stands before the column metadata; page buffers and
 //! global buffers start at multiples of 64; there is at least one global buffer.
 

@@ -11,7 +11,7 @@
 //! 36  "LANC"
 //! ```
 //!
-//! See container.md §1.3.
+//! See docs/format/container.md, "Footer".
 
 use std::ops::Range;
 
@@ -129,7 +129,7 @@ pub(super) fn not_lance(end: &[u8]) -> Error {
 mod tests {
     use super::*;
 
-    /// The footer of container.md §6.
+    /// The footer of a file of 2.0 with two columns.
     const EXAMPLE: [u8; 40] = [
         0xfd, 0, 0, 0, 0, 0, 0, 0, 0xe2, 1, 0, 0, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0,
         0, 0, 3, 0, 0x4c, 0x41, 0x4e, 0x43,

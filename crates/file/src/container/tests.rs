@@ -71,7 +71,7 @@ fn small_file(alignment: u64, checksums: bool) -> Bytes {
     file
 }
 
-/// The complete file of container.md §6, put together from its listing.
+/// A complete file of 2.0 with two columns, put together from a listing of its bytes.
 fn worked_example() -> Bytes {
     let mut file = Vec::new();
     let pad = |file: &mut Vec<u8>| file.resize(file.len().next_multiple_of(64), 0x48);
@@ -194,7 +194,7 @@ fn what_was_written_is_read_back() {
                 let read = ReadGlobalBuffer::new(&metadata, index, &Limits::default()).unwrap();
                 assert_eq!(drive(&Source::from_bytes(file.clone()), read).unwrap(), text);
             }
-            // What other readers rely on (container.md §1.7).
+            // What other readers rely on: docs/format/container.md, "What others demand".
             let footer = &metadata.footer;
             assert_eq!(footer.cmo_range().end, footer.gbo_start);
             assert!(metadata.global_buffers[0].start <= footer.column_meta_start);

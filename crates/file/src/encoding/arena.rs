@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A batch of some megabytes made of fresh 4 KiB pages spends more time in page faults than in decoding
-//! (speed-notes §3). So its fixed-width columns share one region of huge pages, handed out from front to
+//! (on the development machine half of a scan). So its fixed-width columns share one region of huge pages, handed out from front to
 //! back, and a region whose columns are all dropped serves a later batch. What keeps one column of a batch
 //! keeps the memory of the batch.
 #![allow(unsafe_code)]

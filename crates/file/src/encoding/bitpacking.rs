@@ -1,4 +1,4 @@
-//! Bit packing: 1024 values at a time, each keeping its low W bits, encodings-2.1-2.2.md §10.4 and §10.5.
+//! Bit packing: 1024 values at a time, each keeping its low W bits.
 //!
 //! ```text
 //! inline        T bits: W | 1024 × W bits, packed                 at most 1024 values, fewer are filled up

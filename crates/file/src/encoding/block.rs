@@ -1,4 +1,4 @@
-//! The block form: one opaque buffer whose count is known from outside, encodings-2.1-2.2.md §10.
+//! The block form: one opaque buffer whose count is known from outside.
 //!
 //! ```text
 //! flat, bitpacking, RLE   words
@@ -85,11 +85,15 @@ fn decode(
 
 /// That `num_values` of `width` bytes may be made.
 pub(super) fn admit(num_values: usize, width: usize, limits: &Limits) -> Result<()> {
+    admit_bytes(num_values, width, limits.buffer_bytes)
+}
+
+/// That `num_values` of `width` bytes are at most `max_bytes`.
+pub(super) fn admit_bytes(num_values: usize, width: usize, max_bytes: u64) -> Result<()> {
     let bytes = (num_values as u128) * (width as u128);
-    if bytes > u128::from(limits.buffer_bytes) {
+    if bytes > u128::from(max_bytes) {
         return Err(Error::limit(format!(
-            "a block of {num_values} values of {width} bytes, above the limit of {} bytes",
-            limits.buffer_bytes
+            "{num_values} values of {width} bytes at once, above the limit of {max_bytes} bytes"
         )));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Byte stream split, encodings-2.1-2.2.md §10.9: floats whose bytes compress better apart.
+//! Byte stream split: floats whose bytes compress better apart.
 //!
 //! ```text
 //! mini-block   n bytes number 0 | n bytes number 1 | …      exactly n × 4 or n × 8 bytes

@@ -1,4 +1,4 @@
-//! The dictionary of a page: indices into values that stand once, encodings-2.1-2.2.md §6.4.
+//! The dictionary of a page: indices into values that stand once.
 //!
 //! ```text
 //! dictionary   d0 | d1 | d2        decoded from its block

@@ -1,4 +1,4 @@
-//! Fixed-size lists of primitives, encodings-2.1-2.2.md §10.11, nested ones flattened.
+//! Fixed-size lists of primitives, nested ones flattened.
 //!
 //! With dimensions d1, d2, … from outermost in, D_i = d1 × … × d_i:
 //!

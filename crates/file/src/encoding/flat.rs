@@ -1,4 +1,4 @@
-//! Flat: values back to back, encodings-2.1-2.2.md §10.1.
+//! Flat: values back to back.
 //!
 //! ```text
 //! width bytes   v0 | v1 | v2 …                 exactly n × width bytes

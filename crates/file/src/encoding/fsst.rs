@@ -1,4 +1,4 @@
-//! FSST: each string compressed with the symbols of its page, encodings-2.1-2.2.md §10.6.
+//! FSST: each string compressed with the symbols of its page.
 //!
 //! ```text
 //! mini-block   a Variable buffer (offsets | codes) whose values are codes

@@ -1,4 +1,4 @@
-//! General compression, encodings-2.1-2.2.md §10.10: LZ4 or zstd around another encoding.
+//! General compression: LZ4 or zstd around another encoding.
 //!
 //! ```text
 //! LZ4          u32: uncompressed size | LZ4 block

@@ -1,4 +1,4 @@
-//! Repetition and definition levels: blocks of 16-bit values, encodings-2.1-2.2.md §5.6.
+//! Repetition and definition levels: blocks of 16-bit values. See docs/format/levels.md.
 //!
 //! ```text
 //! flat 16 | inline bitpacking 16 | out-of-line bitpacking 16 | RLE 16 | general over these
@@ -191,7 +191,7 @@ fn one_bit_groups(encoding: &Encoding, data: &[u8], num_levels: usize, out: &mut
     Ok(true)
 }
 
-/// Levels in a run-length block, for chunks whose own count wrapped at 65,536 (spec 6.2).
+/// Levels in a run-length block, for chunks whose own count wrapped at 65,536.
 pub(crate) fn count_rle_levels(encoding: &Encoding, data: &[u8]) -> Result<Option<usize>> {
     match encoding {
         Encoding::Rle { bits: 16 } => {

@@ -1,4 +1,4 @@
-//! The mini-block form: a chunk's values as a fixed number of buffers, encodings-2.1-2.2.md §6.2 and §10.
+//! The mini-block form: a chunk's values as a fixed number of buffers.
 //!
 //! ```text
 //! encoding            buffers of a chunk
@@ -19,8 +19,8 @@ use super::fixed_size_list::ListCodec;
 use super::fsst::FsstCodec;
 use super::packed_struct::StructCodec;
 use super::{
-    Encoding, Purpose, Scheme, Scratch, ValueType, Values, bitpacking, byte_stream_split, flat, general, rle,
-    variable,
+    Encoding, Purpose, Scheme, Scratch, ValueType, Values, bitpacking, block, byte_stream_split, flat,
+    general, rle, variable,
 };
 use crate::error::corrupt;
 use crate::{Error, Limits, Result};
@@ -111,7 +111,11 @@ impl ChunkCodec {
             Self::Variable { wide } => variable::decode(*wide, first, num_values, range, out),
             Self::InlineBitpacking(width) => bitpacking::decode_inline(*width, first, num_values, range, out),
             Self::Fsst { codec, wide } => codec.decode(*wide, first, num_values, range, out, scratch),
-            Self::Rle(width) => rle::decode(*width, buffers, num_values, range, out),
+            Self::Rle(width) => {
+                // A run of a few bytes may be of many values: their count alone must not ask for memory.
+                block::admit_bytes(range.len(), *width, max_bytes)?;
+                rle::decode(*width, buffers, num_values, range, out)
+            }
             Self::ByteStreamSplit(width) => byte_stream_split::decode(*width, first, num_values, range, out),
             Self::General { scheme, values, .. } => {
                 with_first(buffers, *scheme, max_bytes, scratch, |buffers, scratch| {

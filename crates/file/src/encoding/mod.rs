@@ -1,6 +1,6 @@
 //! Compressive encodings: how a block of values becomes buffers, and back.
 //!
-//! A page describes its values by a tree of [`Encoding`]s (encodings-2.1-2.2.md §10). Each has up to
+//! A page describes its values by a tree of [`Encoding`]s (docs/format/encodings.md). Each has up to
 //! three forms: *block* (one opaque buffer, count known from outside), *mini-block* (per chunk a fixed
 //! number of buffers) and *per-value* (every value addressable by itself).
 //!
@@ -111,7 +111,7 @@ pub(crate) enum Encoding {
     OutOfLineBitpacking { bits: u8, packed_bits: u8 },
     /// One group of at most 1024 values of `bits` behind a header word that holds the width.
     InlineBitpacking { bits: u8 },
-    /// Each value compressed with a symbol table of the page (2,312 bytes, spec 10.6).
+    /// Each value compressed with a symbol table of the page (2,312 bytes).
     Fsst { table: bytes::Bytes, values: Box<Encoding> },
     /// Run values of `bits` and run lengths of one byte.
     Rle { bits: u8 },

@@ -1,4 +1,4 @@
-//! Packed structs: the fields of a row side by side, encodings-2.1-2.2.md §10.12 and §10.13.
+//! Packed structs: the fields of a row side by side.
 //!
 //! ```text
 //! fixed      row: field 0 | field 1 | …           whole bytes each, no padding

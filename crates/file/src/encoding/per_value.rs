@@ -1,4 +1,4 @@
-//! The per-value form: every value by itself, as full-zip pages store them, encodings-2.1-2.2.md §7.3.
+//! The per-value form: every value by itself, as full-zip pages store them.
 //!
 //! ```text
 //! fixed      flat, fixed-size list, packed struct     value i at a stride

@@ -1,4 +1,4 @@
-//! Run lengths, encodings-2.1-2.2.md §10.8: run values of `width` bytes, run lengths of one.
+//! Run lengths: run values of `width` bytes, run lengths of one.
 //!
 //! ```text
 //! mini-block   buffer 0: run values          buffer 1: run lengths

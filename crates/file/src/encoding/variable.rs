@@ -1,4 +1,4 @@
-//! Variable: offsets and bytes, encodings-2.1-2.2.md §10.2. w is 4 or 8, the width of Arrow's offsets.
+//! Variable: offsets and bytes. w is 4 or 8, the width of Arrow's offsets.
 //!
 //! ```text
 //! mini-block   n + 1 offsets of w bytes, from the buffer's start | bytes | 0x48 up to a multiple of w

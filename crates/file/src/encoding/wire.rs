@@ -1,4 +1,4 @@
-//! Encodings on the wire: `lance.encodings21.CompressiveEncoding`, encodings-2.1-2.2.md §10.
+//! Encodings on the wire: `lance.encodings21.CompressiveEncoding`.
 //!
 //! ```text
 //! 0a 02 08 20                      flat { 32 }

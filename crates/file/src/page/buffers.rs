@@ -1,6 +1,6 @@
 //! The buffers of one page, and the checks that stand between their bytes and a decoder.
 //!
-//! A page's checksums lie together elsewhere in the file (extras.md); they are fetched in the same
+//! A page's checksums lie together elsewhere in the file (docs/format/extras.md); they are fetched in the same
 //! round as the page's index and kept. Until a unit has been verified, ranges are widened to whole
 //! units, so nothing unverified is ever decoded.
 

@@ -1,7 +1,7 @@
 //! What page encoders give back, and the choice of how levels are stored.
 //!
-//! Levels are `u16`s in block form, encoded chunk by chunk with one description for the page
-//! (encodings-2.1-2.2.md §6.2, §10): the smallest of flat, bit packing and, from 2.2, run lengths.
+//! Levels are `u16`s in block form, encoded chunk by chunk with one description for the page: the
+//! smallest of flat, bit packing and, from 2.2, run lengths. See docs/format/levels.md, "Bytes".
 
 use super::Layout;
 use crate::encoding::Encoding;

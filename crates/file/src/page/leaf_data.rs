@@ -125,6 +125,14 @@ pub(crate) struct Dictionary {
     last: Arc<Values>,
 }
 
+#[cfg(test)]
+impl Dictionary {
+    /// The dictionary of a single page.
+    pub(crate) fn of(values: Arc<Values>) -> Self {
+        Self { last: values.clone(), values, remap: None }
+    }
+}
+
 impl LeafData {
     /// Empty data of a leaf; `shape` is that of the keys where the leaf is of dictionary type.
     pub(crate) fn new(
@@ -225,7 +233,7 @@ impl LeafData {
         arena: &Arena,
     ) -> Result<Self> {
         let mut out = Self {
-            values: Values::new_in(&self.values.shape(), rows.len() * scale, arena),
+            values: Values::new_in(&self.values.shape(), rows.len().saturating_mul(scale), arena),
             structure: Structure::Flat(Validity::default()),
             dictionary: None,
             num_rows: 0,

@@ -257,7 +257,7 @@ fn narrow(layers: &[Layer], kept: &[bool], counts: &[usize]) -> (Vec<Layer>, Vec
 /// disagree, that reader takes every item of an all-valid page for a struct.
 ///
 /// A list inside a nullable struct is declared nullable. Its null level may never occur, since events end
-/// at the struct's; without it that reader counts null structs wrongly (spec 5.1 knows some such cases).
+/// at the struct's; without it that reader counts null structs wrongly.
 ///
 /// Structs and the leaf inside a nullable struct, lists between them aside, are declared nullable: they are
 /// null under its nulls, and fields that must not be null are checked against their own parent only.

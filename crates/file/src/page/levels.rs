@@ -6,7 +6,7 @@
 //! column  [item, list]                       0 = value  1 = null     2 = null list  3 = empty list
 //! ```
 //!
-//! A page numbers only the levels that its data needs (spec 5.1), so the numbers of two pages of one
+//! A page numbers only the levels that its data needs, so the numbers of two pages of one
 //! column differ. A [`LevelScheme`] gives every layer all the levels it can have; pages are translated
 //! to it through a small table, and what is built from levels never looks at a page again.
 

@@ -6,7 +6,7 @@
 //! constant     nothing, or a value, or levels
 //! ```
 //!
-//! See encodings-2.1-2.2.md §4 to §8 and `docs/format/`.
+//! See docs/format/pages.md, and docs/format/levels.md for layers and levels.
 
 mod buffers;
 pub(crate) mod constant;
@@ -30,7 +30,7 @@ pub(crate) use scratch::PageScratch;
 
 use crate::encoding::Encoding;
 
-/// What one step of nesting means on one page (spec 5.1), innermost first in a page's list.
+/// What one step of nesting means on one page, innermost first in a page's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Layer {
     /// No nulls in this item layer.
@@ -72,7 +72,7 @@ pub(crate) fn max_def(layers: &[Layer]) -> u16 {
     layers.iter().map(|l| l.num_def_levels()).sum()
 }
 
-/// Highest definition level of an event that owns a value slot (spec 5.1).
+/// Highest definition level of an event that owns a value slot: a visible one.
 pub(crate) fn max_visible(layers: &[Layer]) -> u16 {
     layers.iter().take_while(|l| !l.is_list()).map(|l| l.num_def_levels()).sum()
 }
@@ -85,7 +85,7 @@ pub(crate) enum Layout {
     Constant(ConstantLayout),
 }
 
-/// Values in independently decodable chunks (spec 6).
+/// Values in independently decodable chunks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MiniBlockLayout {
     pub(crate) layers: Vec<Layer>,
@@ -106,14 +106,14 @@ pub(crate) struct MiniBlockLayout {
     pub(crate) large_chunks: bool,
 }
 
-/// The dictionary of a mini-block page (spec 6.4), in block form.
+/// The dictionary of a mini-block page, in block form.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PageDictionary {
     pub(crate) encoding: Encoding,
     pub(crate) num_items: u64,
 }
 
-/// Control word, length and value of each event side by side (spec 7).
+/// Control word, length and value of each event side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FullZipLayout {
     pub(crate) layers: Vec<Layer>,
@@ -137,7 +137,7 @@ pub(crate) enum ZipWidth {
     Length(u64),
 }
 
-/// One value, or none, for the whole page (spec 8).
+/// One value, or none, for the whole page.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ConstantLayout {
     pub(crate) layers: Vec<Layer>,

@@ -16,7 +16,7 @@ use super::full_zip::{self, FullZipIndex, FullZipPage};
 use super::leaf_data::LeafData;
 use super::mini_block::{self, LeafShape, MiniBlockIndex, MiniBlockPage};
 use super::scratch::PageScratch;
-use super::{Layout, PageBuffers};
+use super::{Layout, PageBuffers, max_def, max_rep};
 use crate::io::Segments;
 use crate::{Limits, Result};
 
@@ -48,6 +48,16 @@ impl Page {
     /// Bytes stored, all buffers.
     pub(crate) fn stored_bytes(&self) -> u64 {
         self.buffers.ranges().iter().map(|r| r.end - r.start).sum()
+    }
+
+    /// Whether all rows are alike, so that a page of any length costs the file nothing.
+    pub(crate) fn repeats_one_row(&self) -> bool {
+        let Layout::Constant(layout) = &self.layout else { return false };
+        let levels = match self.buffers.ranges() {
+            [.., rep, def] => rep.end - rep.start + (def.end - def.start),
+            _ => 0,
+        };
+        max_rep(&layout.layers) == 0 && (levels == 0 || max_def(&layout.layers) == 0)
     }
 
     /// The index, read from `segments` if it is not there yet; `None` after adding what is missing to `needs`.

@@ -1,4 +1,8 @@
-//! Page layouts ⇄ their protobuf messages (spec 4.3).
+//! Page layouts ⇄ their protobuf messages.
+//!
+//! ```text
+//! PageLayout = 1: mini-block | 2: constant | 3: full-zip | 4: blob          proto/encodings21.proto
+//! ```
 
 use prost::Message;
 

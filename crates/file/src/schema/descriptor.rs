@@ -10,7 +10,7 @@
 //!  id 4  parent  3      item: string     parents stand before their children
 //! ```
 //!
-//! See container.md §3.
+//! See docs/format/container.md, "Descriptor".
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

@@ -9,8 +9,8 @@
 //!       c: string            column 2   y.b.item.c layers [Item, Item, List, Item]   innermost first
 //! ```
 //!
-//! Structure has no column of its own: each leaf carries the levels of everything above it
-//! (encodings-2.1-2.2.md §3, §5.1). In 2.0 every field has a column (container.md §5).
+//! Structure has no column of its own: each leaf carries the levels of everything above it. In 2.0 every
+//! field has a column. See docs/format/container.md, "From fields to columns".
 
 use arrow_schema::{DataType, FieldRef};
 
@@ -56,9 +56,12 @@ pub(crate) struct Leaf {
     pub(crate) shape: ValueType,
     pub(crate) arrow: FieldRef,
     /// What a page's length counts per top-level row: the product of the dimensions of fixed-size lists
-    /// of structs above (spec 4.2).
+    /// of structs above.
     pub(crate) rows_scale: u64,
 }
+
+/// Bytes of the paths of all leaves together.
+const MAX_PATH_BYTES: usize = 512 << 20;
 
 /// Called for each leaf with its path and its layers, innermost first.
 type Visit<'a> = dyn FnMut(&Field, &str, &[Nesting]) -> Result<()> + 'a;
@@ -92,7 +95,13 @@ impl Schema {
     /// The leaves of all fields in the order of their columns.
     pub(crate) fn leaves(&self) -> Result<Vec<Leaf>> {
         let mut leaves = Vec::new();
+        let mut path_bytes = 0usize;
         self.walk(&mut |field, path, layers| {
+            // Every leaf repeats the names above it: a long name over many leaves is small in the file only.
+            path_bytes = path_bytes.saturating_add(path.len());
+            if path_bytes > MAX_PATH_BYTES {
+                return Err(Error::limit(format!("column paths of more than {MAX_PATH_BYTES} bytes in all")));
+            }
             leaves.push(leaf_of(field, path, layers)?);
             Ok(())
         })?;

@@ -5,7 +5,8 @@
 //! fixed_size_list:fixed_size_list:float:3:2      a 2-list of 3-lists: the size is the last part
 //! ```
 //!
-//! A string names a type together with the children of its field. See container.md §4.
+//! A string names a type together with the children of its field. See docs/format/container.md,
+//! "Logical types".
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -288,7 +289,7 @@ fn emit_leaf(data_type: &DataType) -> Result<String> {
     Ok(fixed.into())
 }
 
-/// The informational `encoding` number of a field (container.md §4.3).
+/// The informational `encoding` number of a field.
 pub(super) fn legacy_encoding(data_type: &DataType) -> i32 {
     use DataType::*;
     match data_type {

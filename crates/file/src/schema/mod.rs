@@ -8,7 +8,7 @@
 //!                                  Leaf 0, Leaf 1, …   one stored column each (2.1 and later)
 //! ```
 //!
-//! See container.md §3 to §5 and encodings-2.1-2.2.md §2 and §3.
+//! See docs/format/container.md, "Descriptor".
 
 mod descriptor;
 mod leaves;

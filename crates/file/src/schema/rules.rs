@@ -1,6 +1,7 @@
 //! What each format version can hold: checked before a byte is written.
 //!
-//! See encodings-2.1-2.2.md §3, §10.12, §10.13 and container.md §4.2.
+//! What packed structs may hold is in docs/format/encodings.md, where fixed-size lists of structs may stand
+//! in docs/format/levels.md; maps and fixed-size lists of structs came with 2.2.
 
 use arrow_schema::{DataType, Field, Schema};
 

@@ -38,7 +38,7 @@ fn packed(name: &str, fields: Vec<Field>) -> Field {
     with(f(name, structure(fields)), "lance-encoding:packed", "TRUE")
 }
 
-/// The example of spec 3: 25 fields, 15 columns.
+/// Every kind of nesting: 25 fields, 15 columns.
 fn example() -> arrow_schema::Schema {
     use DataType::*;
     arrow_schema::Schema::new(vec![

@@ -2,8 +2,7 @@
 //!
 //! The first array's dictionary is taken as it is when it is worth its bytes, so its order and unused
 //! entries survive; otherwise, and for further dictionaries, entries are added when a key first uses
-//! them. Nulls in a dictionary become nulls of the keys; keys under nulls are never looked at
-//! (encodings-2.1-2.2.md §6.4).
+//! them. Nulls in a dictionary become nulls of the keys; keys under nulls are never looked at.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -7,7 +7,7 @@
 //!              meaning)
 //! ```
 //!
-//! See encodings-2.1-2.2.md §5. Values are only those that own a slot: nothing hidden behind a null
+//! See docs/format/levels.md. Values are only those that own a slot: nothing hidden behind a null
 //! list or struct gets here.
 
 mod dictionary;

@@ -5,7 +5,7 @@
 //!                                             a.b.item.value  [Struct(0), List, Map, Struct(1)] leaf
 //! ```
 //!
-//! Every step is one layer of the page (encodings-2.1-2.2.md §5.1), the leaf is the innermost one.
+//! Every step is one layer of the page, the leaf is the innermost one.
 //! A fixed-size list of plain values and a packed struct are leaves: their inside is in the values.
 
 use arrow_schema::{DataType, Field, Fields};
@@ -74,7 +74,7 @@ impl LeafPath {
         self.steps.iter().any(|s| s.kind.is_list())
     }
 
-    /// Product of the structural fixed-size list dimensions above the leaf (spec 4.2).
+    /// Product of the structural fixed-size list dimensions above the leaf.
     pub(crate) fn rows_scale(&self) -> usize {
         let dimension = |s: &Step| match s.kind {
             StepKind::FixedSizeList(dimension) => dimension,
@@ -101,7 +101,7 @@ impl LeafPath {
     }
 }
 
-/// Whether a field is stored as a packed struct (spec 13).
+/// Whether a field is stored as a packed struct, by its metadata.
 fn is_packed(field: &Field) -> bool {
     ["lance-encoding:packed", "packed"].iter().any(|key| {
         field
@@ -111,7 +111,7 @@ fn is_packed(field: &Field) -> bool {
     })
 }
 
-/// The leaves of a schema in column order (spec 3).
+/// The leaves of a schema in column order.
 pub(crate) fn leaf_paths(fields: &Fields) -> Result<Vec<LeafPath>> {
     let mut leaves = Vec::new();
     for (top, field) in fields.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Guards the levels of spec 5.5, what is hidden staying out, and slices of every kind.
+//! Guards the examples of docs/format/levels.md, what is hidden staying out, and slices of every kind.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@
 //! leaf layer    0 0     2     3   0 1    def
 //! ```
 //!
-//! encodings-2.1-2.2.md §5.3. Levels are numbered for the widest meaning of every layer (null and
+//! See docs/format/levels.md, "Building". Levels are numbered for the widest meaning of every layer (null and
 //! empty lists told apart, everything nullable); a page narrows them to what its data needs.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The examples of encodings-2.1-2.2.md, byte by byte, and rules that a file may break.
+//! The examples of docs/format/encodings.md and more, byte by byte, and rules that a file may break.
 
 use prost::Message;
 

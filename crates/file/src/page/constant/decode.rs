@@ -119,7 +119,7 @@ impl ConstantIndex {
     }
 }
 
-/// The value of spec 8.3: the single Arrow buffer of an array of length 1.
+/// A value in the description: the single Arrow buffer of an array of length 1.
 fn inline_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
     let mut value = Values::new(shape, 1);
     match (&mut value, shape) {
@@ -132,7 +132,7 @@ fn inline_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
     Ok(value)
 }
 
-/// The value of spec 8.4: the Arrow buffers of an array of length 1.
+/// A value in a buffer: the Arrow buffers of an array of length 1.
 fn buffer_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
     let word = |i: usize| -> Result<usize> {
         match bytes.get(i * 4..i * 4 + 4) {
@@ -365,6 +365,10 @@ fn check(levels: &[u16], max: u16) -> Result<()> {
 
 /// Rows without lists, one level each.
 fn append_rows(page: &ConstantPage<'_>, levels: &[u16], out: &mut LeafData) -> Result<bool> {
+    // Types without payload have a value wherever they are not null.
+    if page.index.scalar.is_none() && !matches!(out.values, Values::Null(_)) && levels.contains(&0) {
+        corrupt!("an all-null page says that a value is valid");
+    }
     for block in levels.chunks(BLOCK_ROWS) {
         let mut done = push_values(page, block.len(), out)?;
         if done == 0 && out.num_rows == 0 {
@@ -401,7 +405,7 @@ fn load_levels(page: &ConstantPage<'_>, rep: usize, def: usize, scratch: &mut Pa
             None => data.len() / 2,
         };
         // Levels may be run-length encoded; what they become is bounded like any other buffer.
-        if count as u64 * 2 > page.limits.buffer_bytes {
+        if (count as u64).saturating_mul(2) > page.limits.buffer_bytes {
             return Err(Error::limit(format!(
                 "{count} levels on one page, at most {} bytes allowed in one buffer",
                 page.limits.buffer_bytes

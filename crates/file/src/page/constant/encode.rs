@@ -1,6 +1,6 @@
-//! Pages without values, and pages with one value for all rows.
+//! Pages without values, and pages with one value for all rows (only from 2.2).
 //!
-//! encodings-2.1-2.2.md §8; scalars only from 2.2.
+//! The buffers are drawn in the module above; see also docs/format/pages.md, "Constant".
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Constant pages: one value, or none, for all rows (spec 8).
+//! Constant pages: one value, or none, for all rows. See docs/format/pages.md.
 //!
 //! ```text
 //! all null, no levels    no buffers

@@ -5,7 +5,7 @@
 //! buffer 1  start of every row in buffer 0, and its end: 1, 2, 4 or 8 bytes each
 //! ```
 //!
-//! encodings-2.1-2.2.md §7.
+//! See docs/format/pages.md, "Full-zip".
 
 use crate::encoding::{Encoding, FixedValues, ValueWriter, Values};
 use crate::page::encode::EncodedPage;

@@ -1,4 +1,4 @@
-//! Full-zip pages: all of an event side by side, for wide values (spec 7).
+//! Full-zip pages: all of an event side by side, for wide values. See docs/format/pages.md.
 //!
 //! ```text
 //! buffer 0  per event: control word (0, 1, 2 or 4 bytes) | u32 or u64 length? | value bytes?

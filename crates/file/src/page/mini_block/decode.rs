@@ -164,7 +164,7 @@ impl<'a> MiniBlockPage<'a> {
     }
 
     /// Levels of a chunk: what its header says, except that old writers let the count wrap at 65,536 where
-    /// levels are run-length encoded, whose lengths tell (spec 6.2).
+    /// levels are run-length encoded, whose lengths tell.
     fn num_levels(&self, chunk: &Chunk<'_>) -> Result<usize> {
         for (encoding, data) in [(&self.layout.rep, chunk.rep), (&self.layout.def, chunk.def)] {
             if let Some(count) = encoding.as_ref().map_or(Ok(None), |e| count_rle_levels(e, data))?

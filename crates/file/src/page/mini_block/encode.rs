@@ -5,7 +5,7 @@
 //!         0xFE to 8 | rep, 0xFE to 8 | def, 0xFE to 8 | value buffers, each 0xFE to 8
 //! ```
 //!
-//! encodings-2.1-2.2.md §6.
+//! See docs/format/pages.md, "Mini-block".
 
 use super::plan::{ChunkPlan, ChunkRule, plan};
 use crate::encoding::{ChunkWriter, Encoding, Values, encode_block, encode_levels};
@@ -196,7 +196,7 @@ fn fill(data: &mut Vec<u8>) {
     data.resize(data.len().next_multiple_of(ALIGN), FILL);
 }
 
-/// Per chunk: rows that end in it, levels left over for the next (spec 6.5).
+/// Per chunk: rows that end in it, levels left over for the next.
 fn repetition_index(page: &LeafPage, chunks: &[ChunkPlan]) -> Result<Vec<u8>> {
     let top = page.max_rep();
     let mut index = Vec::with_capacity(chunks.len() * 16);

@@ -8,7 +8,7 @@ use super::super::{MiniBlockLayout, PageBuffers, max_def, max_rep, max_visible};
 use crate::encoding::{ChunkReader, Encoding, ValueType, Values, decode_block};
 use crate::error::corrupt;
 use crate::io::Segments;
-use crate::{Limits, Result};
+use crate::{Error, Limits, Result};
 
 /// Buffer with the chunk table.
 const CHUNK_TABLE: usize = 0;
@@ -324,6 +324,10 @@ fn read_chunk_table(
             if log != 0 && last != 1 << log {
                 corrupt!("the last chunk says it holds {} values, {last} remain", 1u64 << log);
             }
+            // Positions within a chunk are 32-bit numbers.
+            if last > u64::from(u32::MAX) {
+                return Err(Error::limit(format!("{last} values in one chunk")));
+            }
         }
         if bytes > data_bytes {
             break;
@@ -363,7 +367,10 @@ fn read_repetition_index(index: &[u8], num_chunks: usize, num_rows: u64) -> Resu
         if goes_on.last() == Some(&true) && ended == 0 && !left_over {
             corrupt!("a row goes on into chunk {}, which neither ends it nor goes on", ends.len());
         }
-        rows = rows.saturating_add(ended);
+        rows = match rows.checked_add(ended) {
+            Some(rows) if rows < u64::MAX => rows,
+            _ => corrupt!("a repetition index that ends 2^64 rows and more in a page of {num_rows}"),
+        };
         ends.push(rows);
         goes_on.push(left_over);
     }
@@ -371,4 +378,40 @@ fn read_repetition_index(index: &[u8], num_chunks: usize, num_rows: u64) -> Resu
         corrupt!("a repetition index that ends {rows} rows in a page of {num_rows}");
     }
     Ok(RowIndex { ends, goes_on })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::Layer;
+
+    fn layout(num_items: u64) -> MiniBlockLayout {
+        MiniBlockLayout {
+            layers: vec![Layer::AllValidItem],
+            rep: None,
+            def: None,
+            values: Encoding::Flat { bits: 32 },
+            dictionary: None,
+            num_buffers: 1,
+            has_repetition_index: false,
+            num_items,
+            large_chunks: true,
+        }
+    }
+
+    #[test]
+    fn a_chunk_holds_no_more_values_than_32_bits_count() {
+        let table = [0; 4];
+        assert!(read_chunk_table(&table, &layout(u64::from(u32::MAX)), 8).is_ok());
+        let error = read_chunk_table(&table, &layout(1 << 32), 8).unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::Limit);
+    }
+
+    #[test]
+    fn a_repetition_index_that_counts_past_64_bits_is_corrupt() {
+        let words = |words: [u64; 4]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
+        assert!(read_repetition_index(&words([3, 1, 2, 0]), 2, 5).is_ok());
+        assert!(read_repetition_index(&words([u64::MAX, 1, 1, 0]), 2, u64::MAX).is_err());
+        assert!(read_repetition_index(&words([u64::MAX - 1, 1, 2, 0]), 2, u64::MAX).is_err());
+    }
 }

@@ -1,4 +1,4 @@
-//! Mini-block pages: values in chunks that decode by themselves (spec 6).
+//! Mini-block pages: values in chunks that decode by themselves. See docs/format/pages.md.
 //!
 //! ```text
 //! buffer 0  chunk table        per chunk: u16 (2.1) or u32 (2.2)   bits 0..3 log2(values)   bits 4.. bytes/8 - 1

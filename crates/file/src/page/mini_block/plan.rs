@@ -6,7 +6,7 @@
 //!                                            the last takes all that remain
 //! ```
 //!
-//! encodings-2.1-2.2.md §6.1, §6.3, §12.5.
+//! See docs/format/pages.md, "Mini-block"; what bounds a chunk of which encoding says `choose/values.rs`.
 
 use std::ops::Range;
 

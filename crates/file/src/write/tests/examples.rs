@@ -1,4 +1,4 @@
-//! Pages of encodings-2.1-2.2.md, byte for byte.
+//! The examples of docs/format/pages.md and others read off official files, byte for byte.
 
 use std::sync::Arc;
 
