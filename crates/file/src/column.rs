@@ -78,6 +78,16 @@ impl Column {
         LeafShape { shape: &self.leaf.shape, keys: self.keys, scheme: &self.scheme }
     }
 
+    /// Bytes in Arrow memory that every row takes at least, whatever is in it.
+    pub(crate) fn least_row_bytes(&self) -> u64 {
+        // Under a list a row may have no items at all.
+        if self.scheme.has_lists() {
+            return 0;
+        }
+        let bytes = self.keys.or(self.leaf.shape.fixed_bytes()).unwrap_or(4);
+        (bytes as u64).saturating_mul(self.leaf.rows_scale)
+    }
+
     fn page_of(&self, slot: u64) -> usize {
         self.pages.partition_point(|p| p.first_row + p.num_rows <= slot)
     }

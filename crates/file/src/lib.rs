@@ -1,4 +1,25 @@
-//! The Lance v2 file format: read, write, take, scan.
+//! The Lance v2 file format: files of columns, read by range or row by row, and written.
+//!
+//! ```text
+//!  file ──container──▶ page buffers ──page, encoding──▶ levels + values ──array──▶ RecordBatch
+//!       ◀─────────────              ◀─────────────────                 ◀──────────
+//! ```
+//!
+//! ```no_run
+//! use pennon_file::{File, PathWriter, WriteOptions};
+//!
+//! # fn main() -> pennon_file::Result<()> {
+//! let file = File::open("birds.lance")?;
+//! let mut writer = PathWriter::create("some.lance", &file.schema(), WriteOptions::default())?;
+//! for batch in file.take(&[7, 0, 7]).batches()? {
+//!     writer.write(&batch?)?;
+//! }
+//! writer.finish()
+//! # }
+//! ```
+//!
+//! A [`File`] is a handle: cheap to clone, without a thread or a position of its own. [`io`] has the contract between
+//! decoders and whatever fetches bytes. How a file is laid out is stated in `docs/format/` of the repository.
 
 mod array;
 mod choose;

@@ -11,7 +11,7 @@ pub struct Limits {
     pub columns: usize,
     /// Bytes of metadata: descriptor, column metadata and offset tables together.
     pub metadata_bytes: u64,
-    /// Bytes of one decompressed buffer.
+    /// Bytes of one decompressed buffer, and those that one row of the columns read takes whatever is in it.
     pub buffer_bytes: u64,
 }
 

@@ -341,7 +341,8 @@ impl LeafData {
     }
 }
 
-fn too_large_for_offsets() -> Error {
+/// For a single row that no batch can hold.
+pub(super) fn too_large_for_offsets() -> Error {
     Error::limit(
         "one row holds more than 2,147,483,647 bytes in a column with 32-bit offsets; its type must be the large (64-bit) one",
     )

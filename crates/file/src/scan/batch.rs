@@ -49,8 +49,23 @@ impl Projected {
 
     /// Decodes `rows` of every column. The data of a column may end early, at its share of the budget.
     pub(crate) fn read(&self, rows: &[Range<u64>], budget: usize, arena: &Arena) -> Result<Vec<LeafData>> {
+        self.admit_row()?;
         let reads = self.columns.iter().map(|c| c.read(rows, budget, arena, &self.limits)).collect();
         drive(&self.source, join(reads)).map_err(|e| self.in_file(e))
+    }
+
+    /// That one row, which every batch holds at least, is within the limits. Constant pages cost a file nothing,
+    /// so that a short schema may otherwise promise rows of any size.
+    fn admit_row(&self) -> Result<()> {
+        let bytes = self.columns.iter().fold(0, |sum: u64, c| sum.saturating_add(c.least_row_bytes()));
+        if bytes > self.limits.buffer_bytes {
+            return Err(self.in_file(Error::limit(format!(
+                "one row of {} columns takes {bytes} bytes, at most {} are allowed; read fewer columns at once",
+                self.columns.len(),
+                self.limits.buffer_bytes
+            ))));
+        }
+        Ok(())
     }
 
     /// Rows that all columns have.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::super::leaf_data::{LeafData, Structure};
+use super::super::leaf_data::{LeafData, Structure, too_large_for_offsets};
 use super::super::mini_block::append_validity;
 use super::super::scratch::PageScratch;
 use super::super::{FullZipLayout, PageBuffers, ZipWidth, max_def, max_rep, max_visible};
@@ -385,9 +385,7 @@ fn decode_rows(
             out.values.set_byte_limit(usize::MAX);
             let first = scratch.visible[0] as usize;
             if append_values(index, data, &values[taken..first], out, scratch)? < first - taken {
-                return Err(Error::limit(
-                    "one row holds more than 2,147,483,647 bytes in a column with 32-bit offsets; its type must be the large (64-bit) one",
-                ));
+                return Err(too_large_for_offsets());
             }
             rows = 1;
         } else {

@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::leaf_data::{LeafData, Structure, Validity};
+use super::super::leaf_data::{LeafData, Structure, Validity, too_large_for_offsets};
 use super::super::scratch::PageScratch;
 use super::super::{MiniBlockLayout, PageBuffers};
 use super::index::{CHUNKS, MiniBlockIndex, RowIndex};
@@ -609,9 +609,7 @@ fn append_chunk_rows(
                 out.values.set_byte_limit(usize::MAX);
                 taken += append(v0 + taken..v1, out, scratch)?;
                 if taken < v1 - v0 {
-                    return Err(Error::limit(
-                        "one row holds more than 2,147,483,647 bytes in a column with 32-bit offsets; its type must be the large (64-bit) one",
-                    ));
+                    return Err(too_large_for_offsets());
                 }
             }
         }
