@@ -74,6 +74,13 @@ impl Column {
         .in_column(&self.leaf.path))
     }
 
+    /// The rows of the file that page `page` holds.
+    pub(crate) fn page_rows(&self, page: usize) -> Range<u64> {
+        let page = &self.pages[page];
+        let scale = self.leaf.rows_scale.max(1);
+        page.first_row / scale..(page.first_row + page.num_rows) / scale
+    }
+
     pub(crate) fn leaf_shape(&self) -> LeafShape<'_> {
         LeafShape { shape: &self.leaf.shape, keys: self.keys, scheme: &self.scheme }
     }

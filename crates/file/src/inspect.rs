@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::container::{KIND_CHECKSUMS, Metadata};
 use crate::page::{Layer, Layout, ZipWidth};
-use crate::read::{File, page_rows};
+use crate::read::File;
 
 /// The make-up of a file. See [`File::inspect`].
 #[derive(Debug, Clone)]
@@ -103,7 +103,7 @@ impl File {
         let projected = self.project(None)?;
         let columns = projected.columns.iter().map(|column| {
             let pages = column.pages.iter().enumerate().map(|(i, page)| {
-                let rows = page_rows(column, i);
+                let rows = column.page_rows(i);
                 let (layout, encoding, num_values) = describe(&page.layout, page.num_rows);
                 PageInspection {
                     first_row: rows.start,

@@ -1,6 +1,5 @@
 //! Opening a file, and what can be asked of it.
 
-use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -198,11 +197,4 @@ impl File {
             None => e,
         }
     }
-}
-
-/// Rows `rows` of a column's page, in rows of the file.
-pub(crate) fn page_rows(column: &Column, page: usize) -> Range<u64> {
-    let page = &column.pages[page];
-    let scale = column.leaf.rows_scale.max(1);
-    page.first_row / scale..(page.first_row + page.num_rows) / scale
 }

@@ -2,7 +2,7 @@
 
 use crate::container::ReadGlobalBuffer;
 use crate::io::drive;
-use crate::read::{File, page_rows};
+use crate::read::File;
 use crate::scan::Projected;
 use crate::{Error, Result};
 
@@ -77,7 +77,7 @@ impl File {
                         continue;
                     }
                 }
-                let mut rows = page_rows(column, i);
+                let mut rows = column.page_rows(i);
                 while rows.start < rows.end {
                     match projected.read_batch(rows.clone(), BATCH_BYTES) {
                         // A page that stores nothing per row may announce any number of them, all alike.

@@ -16,6 +16,16 @@ use super::levels::LevelScheme;
 use crate::encoding::{Arena, ValueType, Values};
 use crate::{Error, Result};
 
+/// What a page must know of its leaf.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LeafShape<'a> {
+    /// Of the values; for a dictionary column those of the dictionary.
+    pub(crate) shape: &'a ValueType,
+    /// Bytes of a key, for a column of Arrow's dictionary type.
+    pub(crate) keys: Option<usize>,
+    pub(crate) scheme: &'a LevelScheme,
+}
+
 /// Values and structure of some rows of one leaf.
 #[derive(Debug)]
 pub(crate) struct LeafData {
@@ -63,6 +73,25 @@ impl Validity {
             self.bits_mut(count).append_n(count, valid);
         }
         self.len += count;
+    }
+
+    /// Appends a level for each slot: 0 is a value, anything else null; 64 at a time.
+    pub(crate) fn append_levels(&mut self, levels: &[u16]) {
+        if levels.iter().all(|l| *l == 0) {
+            self.append_n(levels.len(), true);
+            return;
+        }
+        let mut words = [0u8; 512];
+        for block in levels.chunks(4096) {
+            for (word, levels) in words.as_chunks_mut::<8>().0.iter_mut().zip(block.chunks(64)) {
+                let mut bits = 0u64;
+                for (i, level) in levels.iter().enumerate() {
+                    bits |= u64::from(*level == 0) << i;
+                }
+                *word = bits.to_le_bytes();
+            }
+            self.append_bits(&words, 0, block.len());
+        }
     }
 
     /// Appends `count` bits starting at bit `start` of `bytes`.

@@ -21,10 +21,9 @@ mod scratch;
 mod wire;
 
 pub(crate) use buffers::PageBuffers;
-pub(crate) use leaf_data::{Dictionary, LeafData, Structure};
+pub(crate) use leaf_data::{Dictionary, LeafData, LeafShape, Structure};
 pub(crate) use leaf_page::{DefLevels, LeafPage};
 pub(crate) use levels::LevelScheme;
-pub(crate) use mini_block::LeafShape;
 pub(crate) use reader::{Page, PageRead};
 pub(crate) use scratch::PageScratch;
 

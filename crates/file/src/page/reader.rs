@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 
 use super::constant::{self, ConstantIndex, ConstantPage};
 use super::full_zip::{self, FullZipIndex, FullZipPage};
-use super::leaf_data::LeafData;
-use super::mini_block::{self, LeafShape, MiniBlockIndex, MiniBlockPage};
+use super::leaf_data::{LeafData, LeafShape};
+use super::mini_block::{self, MiniBlockIndex, MiniBlockPage};
 use super::scratch::PageScratch;
 use super::{Layout, PageBuffers, max_def, max_rep};
 use crate::io::Segments;

@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-use super::super::leaf_data::{LeafData, Structure};
-use super::super::mini_block::{LeafShape, append_validity};
+use super::super::leaf_data::{LeafData, LeafShape, Structure};
 use super::super::scratch::PageScratch;
 use super::super::{ConstantLayout, Layer, PageBuffers, max_def, max_rep, max_visible};
 use crate::encoding::{Encoding, ValueType, Values, decode_levels};
@@ -376,7 +375,7 @@ fn append_rows(page: &ConstantPage<'_>, levels: &[u16], out: &mut LeafData) -> R
             done = 1;
         }
         match &mut out.structure {
-            Structure::Flat(validity) => append_validity(&block[..done], validity),
+            Structure::Flat(validity) => validity.append_levels(&block[..done]),
             Structure::Levels { def, .. } => {
                 def.extend(block[..done].iter().map(|d| page.index.translation[usize::from(*d)]));
             }

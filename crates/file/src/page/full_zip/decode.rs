@@ -5,14 +5,12 @@
 
 use std::ops::Range;
 
-use super::super::leaf_data::{LeafData, Structure, too_large_for_offsets};
-use super::super::mini_block::append_validity;
+use super::super::leaf_data::{LeafData, LeafShape, Structure, too_large_for_offsets};
 use super::super::scratch::PageScratch;
 use super::super::{FullZipLayout, PageBuffers, ZipWidth, max_def, max_rep, max_visible};
 use crate::encoding::ValueReader;
 use crate::error::corrupt;
 use crate::io::Segments;
-use crate::page::mini_block::LeafShape;
 use crate::{Error, Limits, Result};
 
 const DATA: usize = 0;
@@ -254,7 +252,7 @@ fn decode_uniform(
         }
         index.reader.decode_strided(data, stride, index.control_bytes, count, &mut out.values)?;
         match &mut out.structure {
-            Structure::Flat(validity) => append_validity(&scratch.def, validity),
+            Structure::Flat(validity) => validity.append_levels(&scratch.def),
             Structure::Levels { def, .. } => {
                 def.extend(scratch.def.iter().map(|d| index.translation[usize::from(*d)]));
             }
@@ -395,7 +393,7 @@ fn decode_rows(
     }
     let events = if rows == 0 { 0 } else { scratch.points[rows - 1] as usize };
     match &mut out.structure {
-        Structure::Flat(validity) => append_validity(&scratch.def[..events], validity),
+        Structure::Flat(validity) => validity.append_levels(&scratch.def[..events]),
         Structure::Levels { rep, def } => {
             if index.has_lists {
                 rep.extend_from_slice(&scratch.rep[..events]);

@@ -11,9 +11,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::leaf_data::{LeafData, Structure, Validity, too_large_for_offsets};
+use super::super::leaf_data::{LeafData, Structure, too_large_for_offsets};
 use super::super::scratch::PageScratch;
 use super::super::{MiniBlockLayout, PageBuffers};
+use super::chunk::{Chunk, parse_chunk};
 use super::index::{CHUNKS, MiniBlockIndex, RowIndex};
 use crate::encoding::{
     ChunkReader, Encoding, ValueType, Values, append_dictionary, append_validity as append_levels,
@@ -57,87 +58,6 @@ pub(crate) fn decode(
         Some(index) => decode_lists(page, index, rows, out, scratch),
         None => decode_plain(page, rows, out, scratch),
     }
-}
-
-/// The parts of a chunk.
-struct Chunk<'a> {
-    num_levels: usize,
-    rep: &'a [u8],
-    def: &'a [u8],
-    buffers: Buffers<'a>,
-}
-
-/// Value buffers of a chunk; more than four only in deeply nested fixed-size lists.
-struct Buffers<'a> {
-    few: [&'a [u8]; 4],
-    many: Vec<&'a [u8]>,
-    count: usize,
-}
-
-impl<'a> Buffers<'a> {
-    fn as_slice(&self) -> &[&'a [u8]] {
-        if self.count <= self.few.len() { &self.few[..self.count] } else { &self.many }
-    }
-}
-
-/// A cursor over the bytes of a chunk.
-struct ChunkCursor<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> ChunkCursor<'a> {
-    fn take(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
-        match self.bytes.get(self.at..).and_then(|b| b.get(..len)) {
-            Some(part) => {
-                self.at += len;
-                Ok(part)
-            }
-            None => corrupt!("{what} of {len} bytes at byte {} of a chunk of {}", self.at, self.bytes.len()),
-        }
-    }
-
-    fn u16(&mut self) -> Result<usize> {
-        let b = self.take(2, "a size")?;
-        Ok(usize::from(u16::from_le_bytes([b[0], b[1]])))
-    }
-
-    fn u32(&mut self) -> Result<usize> {
-        let b = self.take(4, "a size")?;
-        Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize)
-    }
-
-    fn pad(&mut self) {
-        self.at = self.at.next_multiple_of(8);
-    }
-}
-
-fn parse_chunk<'a>(bytes: &'a [u8], layout: &MiniBlockLayout, num_buffers: usize) -> Result<Chunk<'a>> {
-    let mut cursor = ChunkCursor { bytes, at: 0 };
-    let num_levels = cursor.u16()?;
-    let rep_bytes = if layout.rep.is_some() { cursor.u16()? } else { 0 };
-    let def_bytes = if layout.def.is_some() { cursor.u16()? } else { 0 };
-    let sizes_at = cursor.at;
-    let size_bytes = if layout.large_chunks { 4 } else { 2 };
-    cursor.take(num_buffers * size_bytes, "sizes of value buffers")?;
-    cursor.pad();
-    let rep = cursor.take(rep_bytes, "repetition levels")?;
-    cursor.pad();
-    let def = cursor.take(def_bytes, "definition levels")?;
-    cursor.pad();
-    let mut sizes = ChunkCursor { bytes, at: sizes_at };
-    let mut buffers = Buffers { few: [&[]; 4], many: Vec::new(), count: num_buffers };
-    for i in 0..num_buffers {
-        let size = if layout.large_chunks { sizes.u32()? } else { sizes.u16()? };
-        let buffer = cursor.take(size, "a value buffer")?;
-        cursor.pad();
-        if num_buffers <= 4 {
-            buffers.few[i] = buffer;
-        } else {
-            buffers.many.push(buffer);
-        }
-    }
-    Ok(Chunk { num_levels, rep, def, buffers })
 }
 
 impl<'a> MiniBlockPage<'a> {
@@ -445,32 +365,13 @@ fn append_plain_levels(
         left -= part.len();
         let levels = &scratch.def[part];
         match &mut out.structure {
-            Structure::Flat(validity) => append_validity(levels, validity),
+            Structure::Flat(validity) => validity.append_levels(levels),
             Structure::Levels { def, .. } => {
                 def.extend(levels.iter().map(|l| index.translation[usize::from(*l)]))
             }
         }
     }
     Ok(())
-}
-
-/// Level 0 is a value, anything else null; 64 at a time.
-pub(in crate::page) fn append_validity(levels: &[u16], validity: &mut Validity) {
-    if levels.iter().all(|l| *l == 0) {
-        validity.append_n(levels.len(), true);
-        return;
-    }
-    let mut words = [0u8; 512];
-    for block in levels.chunks(4096) {
-        for (word, levels) in words.as_chunks_mut::<8>().0.iter_mut().zip(block.chunks(64)) {
-            let mut bits = 0u64;
-            for (i, level) in levels.iter().enumerate() {
-                bits |= u64::from(*level == 0) << i;
-            }
-            *word = bits.to_le_bytes();
-        }
-        validity.append_bits(&words, 0, block.len());
-    }
 }
 
 /// Pages with lists: rows are found by repetition levels.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::levels::LevelScheme;
+use super::super::leaf_data::LeafShape;
 use super::super::{MiniBlockLayout, PageBuffers, max_def, max_rep, max_visible};
 use crate::encoding::{ChunkReader, Encoding, ValueType, Values, decode_block};
 use crate::error::corrupt;
@@ -256,16 +256,6 @@ impl MiniBlockIndex {
         }
         Ok(())
     }
-}
-
-/// What a page must know of its leaf.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LeafShape<'a> {
-    /// Of the values; for a dictionary column those of the dictionary.
-    pub(crate) shape: &'a ValueType,
-    /// Bytes of a key, for a column of Arrow's dictionary type.
-    pub(crate) keys: Option<usize>,
-    pub(crate) scheme: &'a LevelScheme,
 }
 
 /// Bytes of the dictionary indices that `encoding` stores.

@@ -7,13 +7,13 @@
 //! last      repetition index   only with repetition: per chunk u64 rows that end, u64 levels left over
 //! ```
 
+mod chunk;
 mod decode;
 mod encode;
 mod index;
 mod plan;
 
-pub(super) use decode::append_validity;
 pub(crate) use decode::{MiniBlockPage, decode};
 pub(crate) use encode::{MiniBlockChoice, encode};
-pub(crate) use index::{LeafShape, MiniBlockIndex};
+pub(crate) use index::MiniBlockIndex;
 pub(crate) use plan::{ChunkRule, Count, runs};
