@@ -71,17 +71,41 @@ pub fn unpack_one<T: Word>(width: usize, packed: &[u8], index: usize) -> Result<
     if width == 0 {
         return Ok(T::default());
     }
-    let lanes = GROUP / T::BITS;
-    let lane = index % lanes;
-    let eight = ORDER[index % 128 / lanes * (lanes / 16)] as usize;
-    let bit = (eight * 8 + index / 128) * width;
-    let (word, shift) = (bit / T::BITS, bit % T::BITS);
+    let Place { lanes, lane, word, shift } = Place::of::<T>(width, index);
     let word_at = |word: usize| T::read(&packed[(word * lanes + lane) * T::BYTES..]).widen();
     let mut value = word_at(word) >> shift;
     if shift + width > T::BITS {
         value |= word_at(word + 1) << (T::BITS - shift);
     }
     Ok(T::narrow(value & (u64::MAX >> (64 - width))))
+}
+
+/// Loads the word that a value begins in and says something of it, so that the word is in the cache when the
+/// value is wanted. Callers with many values to unpack load all of them first: the loads do not wait for
+/// each other.
+pub fn touch_one<T: Word>(width: usize, packed: &[u8], index: usize) -> u8 {
+    let Place { lanes, lane, word, .. } = Place::of::<T>(width, index % GROUP);
+    packed.get((word * lanes + lane) * T::BYTES).copied().unwrap_or(0)
+}
+
+/// Where a value is in its packed group.
+struct Place {
+    lanes: usize,
+    lane: usize,
+    /// Word of the lane that holds its lowest bit, and which bit of it that is.
+    word: usize,
+    shift: usize,
+}
+
+impl Place {
+    /// `index` is below 1024.
+    fn of<T: Word>(width: usize, index: usize) -> Self {
+        let lanes = GROUP / T::BITS;
+        let lane = index % lanes;
+        let eight = ORDER[index % 128 / lanes * (lanes / 16)] as usize;
+        let bit = (eight * 8 + index / 128) * width;
+        Self { lanes, lane, word: bit / T::BITS, shift: bit % T::BITS }
+    }
 }
 
 /// Appends the low `width` bits of each value, packed.

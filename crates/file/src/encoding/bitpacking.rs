@@ -105,6 +105,18 @@ pub(super) fn decode_inline_points(
     })
 }
 
+/// Loads the word that a value of an inline group begins in.
+pub(super) fn touch_inline(width_bytes: usize, data: &[u8], num_values: usize, point: usize) -> u8 {
+    let touch = || {
+        with_word!(width_bytes, T => {
+            let Inline { width, packed } = Inline::parse::<T>(data, num_values)?;
+            Ok(bitpack::touch_one::<T>(width, packed, point))
+        })
+    };
+    // What is wrong with the chunk is said by whoever decodes it.
+    touch().unwrap_or(0)
+}
+
 pub(super) fn encode_inline(width_bytes: usize, values: &Values, range: Range<usize>) -> Result<Vec<u8>> {
     let bytes = &values.fixed_bytes(width_bytes)?[range.start * width_bytes..range.end * width_bytes];
     with_word!(width_bytes, T => encode_inline_words::<T>(bytes))

@@ -297,6 +297,18 @@ impl ChunkReader {
         self.codec.decode_points(buffers, num_values, points, self.max_bytes, out, scratch)
     }
 
+    /// Loads what a value at `point` is found by, see [`bitpack::touch_one`](pennon_codec::bitpack::touch_one).
+    pub(crate) fn touch(&self, buffers: &[&[u8]], num_values: usize, point: usize) -> u8 {
+        let Some(first) = buffers.first() else { return 0 };
+        let at = |width: usize| first.get(point.saturating_mul(width)).copied().unwrap_or(0);
+        match &self.codec {
+            ChunkCodec::InlineBitpacking(width) => bitpacking::touch_inline(*width, first, num_values, point),
+            ChunkCodec::Flat(width) => at(*width),
+            ChunkCodec::Variable { wide } | ChunkCodec::Fsst { wide, .. } => at(if *wide { 8 } else { 4 }),
+            _ => 0,
+        }
+    }
+
     /// Whether [`Self::decode_points`] is the cheaper way to `num_points` values of a chunk.
     pub(crate) fn prefers_points(&self, num_points: usize, num_values: usize) -> bool {
         num_points.saturating_mul(self.codec.point_cost()) <= num_values

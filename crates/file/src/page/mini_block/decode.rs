@@ -237,46 +237,75 @@ fn decode_plain(
     let index = page.index;
     page.touch_headers(rows);
     let mut parts: Vec<Range<u32>> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     let mut rows = rows.iter().cloned();
     let mut current = rows.next();
-    while let Some(range) = current.clone() {
-        // All that is wanted of one chunk.
-        let chunk = index.chunk_of(range.start);
-        let first = index.first_value(chunk);
-        let num_values = index.num_values(chunk);
-        let end = first + num_values as u64;
+    while current.is_some() {
+        // Some chunks are found before the first of them is decoded, so that their cache misses overlap.
         parts.clear();
-        while let Some(range) = &mut current {
-            if range.start >= end {
-                break;
+        groups.clear();
+        let mut touched = 0;
+        while groups.len() < AHEAD
+            && let Some(range) = current.clone()
+        {
+            let number = index.chunk_of(range.start);
+            let first = index.first_value(number);
+            let num_values = index.num_values(number);
+            let end = first + num_values as u64;
+            let from = parts.len();
+            while let Some(range) = &mut current {
+                if range.start >= end {
+                    break;
+                }
+                let stop = range.end.min(end);
+                parts.push((range.start - first) as u32..(stop - first) as u32);
+                if range.end > end {
+                    range.start = end;
+                    break;
+                }
+                current = rows.next();
             }
-            let stop = range.end.min(end);
-            parts.push((range.start - first) as u32..(stop - first) as u32);
-            if range.end > end {
-                range.start = end;
-                break;
+            let chunk = page.chunk(number)?;
+            if parts[from].len() == 1 {
+                touched ^=
+                    index.reader.touch(chunk.buffers.as_slice(), num_values, parts[from].start as usize);
             }
-            current = rows.next();
+            groups.push(Group { number, num_values, parts: from..parts.len(), chunk });
         }
-        let complete = decode_plain_chunk(page, chunk, num_values, &parts, out, scratch)
-            .map_err(|e| page.place(e, chunk))?;
-        if !complete || (current.is_some() && out.is_full()) {
-            return Ok(false);
+        std::hint::black_box(touched);
+        let last = groups.len() - 1;
+        for (i, group) in groups.iter().enumerate() {
+            let complete = decode_plain_chunk(page, group, &parts[group.parts.clone()], out, scratch)
+                .map_err(|e| page.place(e, group.number))?;
+            if !complete || ((i < last || current.is_some()) && out.is_full()) {
+                return Ok(false);
+            }
         }
     }
     Ok(true)
 }
 
-fn decode_plain_chunk(
-    page: &MiniBlockPage<'_>,
+/// Chunks that are found before they are decoded.
+const AHEAD: usize = 32;
+
+/// A chunk of which something is wanted.
+struct Group<'a> {
     number: usize,
     num_values: usize,
+    /// Which of the parts gathered are of this chunk.
+    parts: Range<usize>,
+    chunk: Chunk<'a>,
+}
+
+fn decode_plain_chunk(
+    page: &MiniBlockPage<'_>,
+    group: &Group<'_>,
     parts: &[Range<u32>],
     out: &mut LeafData,
     scratch: &mut PageScratch,
 ) -> Result<bool> {
     let index = page.index;
-    let chunk = page.chunk(number)?;
+    let Group { num_values, ref chunk, .. } = *group;
     let count: usize = parts.iter().map(|p| p.len()).sum();
     let as_points = count < num_values && index.reader.prefers_points(count, num_values);
     let mut points = std::mem::take(&mut scratch.points);
@@ -303,7 +332,7 @@ fn decode_plain_chunk(
         }
     }
     debug_assert!(done <= wanted.len().max(1));
-    append_plain_levels(page, &chunk, num_values, parts, done, as_points, out, scratch)?;
+    append_plain_levels(page, chunk, num_values, parts, done, as_points, out, scratch)?;
     scratch.points = points;
     out.finish_rows(done);
     Ok(done == count)
