@@ -83,6 +83,25 @@ fn a_large_conversion_stays_within_its_memory() {
     assert_eq!(p.run(&["diff", "large.arrow", "back.lance"]).code, 0);
 }
 
+#[test]
+fn a_long_list_of_rows_takes_no_more_memory_than_a_short_one() {
+    let p = Place::new();
+    std::fs::write(p.path("n.csv"), (0..1000).fold("n\n".to_owned(), |text, n| text + &format!("{n}\n")))
+        .unwrap();
+    assert_eq!(p.run(&["convert", "n.csv", "n.lance"]).err, "");
+    let runs = vec!["0..1000"; 8_000].join(",");
+    let short = peak_of(&p, &["take", "n.lance", "--rows", "0..1000", "--to", "csv"]);
+    for rows in [&runs, &vec!["0..1000"; 16_000].join(",")] {
+        let over =
+            peak_of(&p, &["take", "n.lance", "--rows", rows, "--to", "csv"]).saturating_sub(short) >> 20;
+        println!("{over} MiB over a short list");
+        assert!(over <= 32, "{over} MiB");
+    }
+    let out = p.run(&["take", "n.lance", "--rows", &runs, "--to", "csv"]).out;
+    let expected = (0..8_000).flat_map(|_| 0..1000u32);
+    assert!(out.lines().skip(1).map(|n| n.parse::<u32>().unwrap()).eq(expected));
+}
+
 /// Starts a conversion whose source does not end, and waits until it writes.
 fn start_endless(p: &Place, target: &str) -> (Child, std::process::ChildStdin) {
     let mut child = p

@@ -143,6 +143,14 @@ fn wrong_columns_and_rows_are_named_before_any_output() {
             says(&p, &["take", file, "--rows", rows], 1, &line);
         }
     }
+    // Long runs are checked as runs: no list of that many numbers is made.
+    let of = |file: &str| format!("{file}: row 3 is out of range: the file has 3 rows, rows go from 0 to 2");
+    says(&p, &["take", "birds.csv", "--rows", "0..4294967296"], 1, &of("birds.csv"));
+    says(&p, &["take", "birds.csv", "--rows", "0..1000000000000"], 1, &of("birds.csv"));
+    for rows in ["0..4294967296", "1,0..5", "3"] {
+        let ran = p.shell(&format!("$P take - --rows {rows} < birds.csv"));
+        assert_eq!((ran.code, ran.err), (1, format!("pennon: {}\n", of("standard input"))), "{rows}");
+    }
     std::fs::write(p.path("rows.txt"), "1\n2 3\n").unwrap();
     says(
         &p,

@@ -46,8 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         (None, Some(path)) => rows::from_file(path)?,
         (None, None) => Vec::new(),
     };
-    let rows = rows::resolve(&given, &reader)?;
-    let batches = reader.take(&rows, &args.columns.selection())?;
-    args.target.write(&schema, batches, Some(rows.len() as u64))?;
+    let (batches, total) = rows::take(reader, &given, &args.columns.selection())?;
+    args.target.write(&schema, batches, Some(total))?;
     Ok(Outcome::Done)
 }
