@@ -144,21 +144,30 @@ fn a_killed_conversion_leaves_the_target_as_it_was() {
     assert!(left.iter().all(|n| n.contains(".pennon-") && n.ends_with(".tmp")), "{left:?}");
 }
 
+fn signal(child: &Child, name: &str) {
+    let sent = std::process::Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
 #[test]
 fn an_interrupted_conversion_takes_its_temporary_file_along() {
     let p = Place::new();
-    let (mut child, stdin) = start_endless(&p, "new.lance");
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-TERM", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let status = child.wait().unwrap();
-    drop(stdin);
-    let mut err = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    assert!(!status.success() && err.is_empty(), "{err}");
-    assert!(p.names().iter().all(|n| !n.starts_with('.') && n != "new.lance"), "{:?}", p.names());
+    for name in ["-TERM", "-INT", "-HUP", "-QUIT", "-XCPU"] {
+        let (mut child, stdin) = start_endless(&p, "new.lance");
+        signal(&child, name);
+        let status = child.wait().unwrap();
+        drop(stdin);
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert!(!status.success() && err.is_empty(), "{name}: {err}");
+        assert!(p.names().iter().all(|n| !n.starts_with('.') && n != "new.lance"), "{name}: {:?}", p.names());
+    }
+}
+
+#[test]
+fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
+    let p = Place::new();
+    let ran = p.shell("trap '' HUP; (sleep 1; cat t.jsonl) | $P convert - new.lance & p=$!; sleep 0.5; kill -HUP $p; wait $p");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(p.run(&["count", "new.lance"]).out, "1000\n");
 }

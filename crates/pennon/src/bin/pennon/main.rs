@@ -102,14 +102,25 @@ fn main() -> ExitCode {
 
 /// An interrupted program takes its temporary files with it, and a file-size limit is an error like a full disk.
 fn tidy_on_signals() {
-    use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGXFSZ]) else { return };
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
+    // Who started the program with a signal ignored, as `nohup` does, wants it to go on.
+    let ignored = ignored_signals();
+    let ends =
+        [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU].into_iter().filter(|s| ignored >> (s - 1) & 1 == 0);
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(ends.chain([SIGXFSZ])) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever().filter(|s| *s != SIGXFSZ) {
             pennon::convert::remove_temporaries();
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });
+}
+
+/// The signals that were ignored when the program started, signal 1 in the lowest bit; none where that cannot be told.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn is_broken_pipe(e: &Error) -> bool {
