@@ -259,7 +259,7 @@ fn verify_says_what_was_checked() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     assert!(
         ran.out.starts_with("no faults: 1,000 rows, 5 columns, 5 pages, ")
-            && ran.out.ends_with("; every byte has a checksum\n"),
+            && ran.out.ends_with("; every byte of data has a checksum\n"),
         "{}",
         ran.out
     );
@@ -270,6 +270,18 @@ fn verify_says_what_was_checked() {
             && ran.out.ends_with("no checksums\n"),
         "{}",
         ran.out
+    );
+}
+
+#[test]
+fn verify_claims_no_checksums_and_no_size_of_a_stream() {
+    let p = Place::new();
+    let ran = p.shell("$P verify - < birds.csv");
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (0, "no faults: 3 rows, 2 columns checked; no checksums\n"),
+        "{}",
+        ran.err
     );
 }
 

@@ -392,8 +392,16 @@ fn a_cut_or_altered_file_is_told_where() {
     assert_eq!((ran.code, ran.err.as_str()), (1, ""));
     assert!(
         ran.out.starts_with("corrupt: column id, page 0")
-            && ran.out.lines().last().unwrap().starts_with("1 fault: 1,000 rows"),
+            && ran.out.lines().last().unwrap().starts_with("1 fault: 1,000 rows")
+            && ran.out.ends_with(" checked; all of it has checksums\n"),
         "{}",
         ran.out
     );
+    // The footer says where the metadata lie: here, nowhere.
+    let end = bad.len();
+    bad[end - 40..end - 8].fill(0xFF);
+    std::fs::write(p.path("bad.lance"), &bad).unwrap();
+    let ran = p.run(&["verify", "bad.lance"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.ends_with("1 fault: 0 rows, 0 columns, 0 B checked; no data was read\n"), "{}", ran.out);
 }
