@@ -112,7 +112,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let staged = BatchWriter::finish(writer)?;
     drop(progress);
     if args.check {
-        check(args, format, &readers, &staged, target)?;
+        let empty = create_writer(format, Output::create(target, true)?, &schema, &writer_options(args)?)?;
+        check(args, format, &readers, &staged, &empty.finish()?, target)?;
     }
     staged.commit()?;
     Ok(Outcome::Done)
@@ -195,9 +196,17 @@ fn ahead(batches: Batches, mut each: impl FnMut(arrow_array::RecordBatch) -> Res
     })
 }
 
-/// Compares what was written with the sources, before anything is replaced.
-fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, target: &str) -> Result<()> {
-    let Some(temporary) = staged.temporary() else {
+/// Compares what was written with the sources, before anything is replaced. A format stores some types as others:
+/// `empty` is what the same writer makes of the schema alone.
+fn check(
+    args: &Args,
+    format: Format,
+    readers: &[Reader],
+    staged: &Staged,
+    empty: &Staged,
+    target: &str,
+) -> Result<()> {
+    let (Some(temporary), Some(empty)) = (staged.temporary(), empty.temporary()) else {
         return Err(Error::invalid(format!("{target}: --check needs a regular file as the target")));
     };
     let mut options = ReadOptions::default();
@@ -209,9 +218,10 @@ fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, targe
     }
     let written = Reader::open(&Input::path(temporary), &options)?;
     let failed =
-        |what: String| Error::corrupt(format!("{target}: --check failed, nothing was replaced: {what}"));
+        |what: String| Error::invalid(format!("{target}: --check failed, nothing was replaced: {what}"));
     if !matches!(format, Format::Csv | Format::Jsonl)
-        && let Some(difference) = schema_difference(&schema, &written.schema(), true)
+        && let stored = Reader::open(&Input::path(empty), &options)?.schema()
+        && let Some(difference) = schema_difference(&stored, &written.schema(), true)
     {
         return Err(failed(difference));
     }
