@@ -91,6 +91,71 @@ fn wrong_usage_is_one_line_and_exit_code_2() {
 }
 
 #[test]
+fn arguments_that_do_not_go_together_are_wrong_usage() {
+    let p = Place::new();
+    let before = p.names();
+    for args in [
+        &["take", "-", "--rows-from", "-"][..],
+        &["diff", "-", "-"],
+        &["diff", "-", "-", "--ordered"],
+        &["convert", "-", "-", "o.lance"],
+    ] {
+        let line = format!(
+            "standard input can be read only once; name a file for one of the two; see pennon {} --help",
+            args[0]
+        );
+        says(&p, args, 2, &line);
+    }
+    for option in ["--align=64", "--format-version=2.1", "--max-page-bytes=1MiB", "--no-checksums"] {
+        let line = format!(
+            "{} is about Lance files; the target is parquet; see pennon convert --help",
+            option.split('=').next().unwrap()
+        );
+        says(&p, &["convert", "t.lance", "o.parquet", option], 2, &line);
+    }
+    says(
+        &p,
+        &["convert", "-", "-"],
+        2,
+        "standard output has no extension that names a format; say --to FORMAT; see pennon convert --help",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "-", "--to", "csv", "--check"],
+        2,
+        "--check reads everything twice, which standard input and output do not allow; name files; see pennon convert --help",
+    );
+    for verb in [&["scan", "t.lance"][..], &["take", "t.lance", "--rows", "1"]] {
+        let line = format!(
+            "o: the extension names no format; expected .lance, .parquet, .arrow, .arrows, .csv or .jsonl, or say --to FORMAT; see pennon {} --help",
+            verb[0]
+        );
+        says(&p, &[verb, &["-o", "o"]].concat(), 2, &line);
+    }
+    says(
+        &p,
+        &["take", "t.lance", "--rows", "1,5..3"],
+        2,
+        "invalid value '1,5..3' for '--rows <ROWS>': \"5..3\" ends before it begins; see pennon take --help",
+    );
+    assert_eq!(p.names(), before);
+}
+
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let p = Place::new();
+    if std::path::Path::new("/dev/full").exists() {
+        let line = "pennon: cannot write standard output: No space left on device (os error 28)\n";
+        for args in ["--help", "take --help", "--version"] {
+            let ran = p.shell(&format!("$P {args} > /dev/full"));
+            assert_eq!((ran.code, ran.err.as_str()), (1, line), "{args}");
+        }
+    }
+    let ran = p.shell("set -o pipefail; $P convert --help | true; echo $?");
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("0\n", ""));
+}
+
+#[test]
 fn options_of_later_releases_do_not_exist_yet() {
     let p = Place::new();
     for args in [
@@ -253,8 +318,8 @@ fn targets_that_cannot_be_written_say_why_and_lose_nothing() {
     says(
         &p,
         &["convert", "t.lance", "dir"],
-        1,
-        "dir: the extension names no format; expected .lance, .parquet, .arrow, .arrows, .csv or .jsonl, or say --to FORMAT",
+        2,
+        "dir: the extension names no format; expected .lance, .parquet, .arrow, .arrows, .csv or .jsonl, or say --to FORMAT; see pennon convert --help",
     );
     says(
         &p,
@@ -272,8 +337,8 @@ fn targets_that_cannot_be_written_say_why_and_lose_nothing() {
     says(
         &p,
         &["convert", "t.lance", "-"],
-        1,
-        "standard output has no extension that names a format; say --to FORMAT",
+        2,
+        "standard output has no extension that names a format; say --to FORMAT; see pennon convert --help",
     );
     says(
         &p,
@@ -290,20 +355,20 @@ fn targets_that_cannot_be_written_say_why_and_lose_nothing() {
     says(
         &p,
         &["convert", "t.lance", "o.csv", "--columns", "id", "--compression", "lz4"],
-        1,
-        "--compression: a csv file is plain text; compress it afterwards",
+        2,
+        "--compression: a csv file is plain text; compress it afterwards; see pennon convert --help",
     );
     says(
         &p,
         &["convert", "t.lance", "o.parquet", "--align", "4096"],
-        1,
-        "--align is about Lance files; the target is parquet",
+        2,
+        "--align is about Lance files; the target is parquet; see pennon convert --help",
     );
     says(
         &p,
         &["convert", "-", "o.lance", "--check"],
-        1,
-        "--check reads everything twice, which standard input and output do not allow; name files",
+        2,
+        "--check reads everything twice, which standard input and output do not allow; name files; see pennon convert --help",
     );
     says(
         &p,

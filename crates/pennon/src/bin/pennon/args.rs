@@ -1,9 +1,10 @@
 //! Arguments that several verbs share, and how they are read.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use pennon::convert::{Format, Input, ReadOptions, Reader, Selection, schema_from_json};
-use pennon::{Error, Result};
+use pennon::{Error, ErrorKind, Result};
 
 /// How a source is opened.
 #[derive(clap::Args)]
@@ -75,6 +76,17 @@ pub(crate) fn split_paths(text: &str) -> Vec<String> {
         }
     }
     paths.iter().map(|p| if p.contains('`') { p.clone() } else { p.trim().to_owned() }).collect()
+}
+
+/// Two arguments that both are `-`.
+pub(crate) const STDIN_TWICE: &str = "standard input can be read only once; name a file for one of the two";
+
+/// The format that the extension of a target names, or that it names none.
+pub(crate) fn format_of(target: &str) -> Result<Result<Format, String>> {
+    match Format::for_writing(Path::new(target)) {
+        Err(e) if e.kind() == ErrorKind::Invalid => Ok(Err(e.message().to_owned())),
+        found => found.map(Ok),
+    }
 }
 
 pub(crate) fn format(text: &str) -> Result<Format, String> {

@@ -21,7 +21,7 @@ mod table;
 mod take;
 mod verify;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind as Usage;
@@ -33,6 +33,8 @@ enum Outcome {
     Done,
     /// Faults or differences were found and printed.
     Found,
+    /// The arguments do not go together, in words.
+    WrongUse(String),
 }
 
 /// Columnar files for AI data: read, write, convert and inspect.
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(1),
+        Ok(Outcome::WrongUse(what)) => wrong_use(&what),
         // Whoever read our output has seen enough.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
@@ -133,9 +136,17 @@ fn usage(e: &clap::Error) -> ExitCode {
         e.kind(),
         Usage::DisplayHelp | Usage::DisplayVersion | Usage::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        let code = if e.use_stderr() { 2 } else { 0 };
-        let _ = e.print();
-        return ExitCode::from(code);
+        if e.use_stderr() {
+            let _ = e.print();
+            return ExitCode::from(2);
+        }
+        return match e.print().and_then(|()| io::stdout().flush()) {
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                eprintln!("pennon: {}", Error::io("cannot write standard output", e));
+                ExitCode::from(1)
+            }
+            _ => ExitCode::SUCCESS,
+        };
     }
     let text = e.to_string();
     let mut parts = Vec::new();
@@ -148,11 +159,16 @@ fn usage(e: &clap::Error) -> ExitCode {
             parts.push(line.strip_prefix("tip: ").map_or_else(|| line.to_owned(), |tip| format!("({tip})")));
         }
     }
+    wrong_use(&parts.join(" "))
+}
+
+/// Says what is wrong with the arguments, and where help is.
+fn wrong_use(what: &str) -> ExitCode {
     let verb = std::env::args().nth(1).filter(|v| {
         !v.starts_with('-') && <Cli as clap::CommandFactory>::command().find_subcommand(v).is_some()
     });
     let help = verb.map_or_else(|| "pennon --help".to_owned(), |v| format!("pennon {v} --help"));
-    eprintln!("pennon: {}; see {help}", one_line(&parts.join(" ")));
+    eprintln!("pennon: {}; see {help}", one_line(what));
     ExitCode::from(2)
 }
 

@@ -32,12 +32,13 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Rows>, String> {
             .ok_or_else(|| format!("expected N, A..B or A..=B, found {part:?}"))
     };
     text.split(',')
-        .map(|part| match part.split_once("..") {
-            None => number(part, part).map(Rows::One),
-            Some((from, to)) => match to.strip_prefix('=') {
-                Some(to) => Ok(Rows::Run(number(part, from)?, number(part, to)? + 1)),
-                None => Ok(Rows::Run(number(part, from)?, number(part, to)?)),
-            },
+        .map(|part| {
+            let Some((from, to)) = part.split_once("..") else { return number(part, part).map(Rows::One) };
+            let (first, end) = (number(part, from)?, number(part, to.strip_prefix('=').unwrap_or(to))?);
+            if end < first {
+                return Err(format!("{part:?} ends before it begins"));
+            }
+            Ok(Rows::Run(first, if to.starts_with('=') { end + 1 } else { end }))
         })
         .collect()
 }
@@ -271,6 +272,9 @@ mod tests {
         assert_eq!(parse("3,1,3").unwrap(), [Rows::One(3), Rows::One(1), Rows::One(3)]);
         assert_eq!(parse("5..7, 2..=2").unwrap(), [Rows::Run(5, 7), Rows::Run(2, 3)]);
         assert_eq!(parse("-1").unwrap(), [Rows::One(-1)]);
+        assert_eq!(parse("5..5").unwrap(), [Rows::Run(5, 5)]);
+        assert_eq!(parse("1,5..3").unwrap_err(), "\"5..3\" ends before it begins");
+        assert_eq!(parse("5..=4").unwrap_err(), "\"5..=4\" ends before it begins");
         assert_eq!(parse("1,x").unwrap_err(), "expected N, A..B or A..=B, found \"x\"");
         assert!(
             parse("").is_err() && parse("1..").is_err() && parse("..2").is_err() && parse("1-2").is_err()
