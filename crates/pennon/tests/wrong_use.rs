@@ -142,6 +142,41 @@ fn arguments_that_do_not_go_together_are_wrong_usage() {
 }
 
 #[test]
+fn empty_names_and_empty_lists_are_told() {
+    let p = Place::new();
+    let before = p.names();
+    let nameless = "\"\": no such file; the name is empty";
+    says(&p, &["count", ""], 1, nameless);
+    says(&p, &["take", "t.lance", "--rows-from", ""], 1, nameless);
+    says(&p, &["convert", "", "o.lance"], 1, nameless);
+    says(&p, &["convert", "t.lance", ""], 2, "the name of the target is empty; see pennon convert --help");
+    says(&p, &["scan", "t.lance", "-o", ""], 2, "the name after -o is empty; see pennon scan --help");
+    let nothing = |file: &str| {
+        format!("{file}: expected one row number a line or a single integer column, found nothing")
+    };
+    for text in ["", "\n \n"] {
+        std::fs::write(p.path("rows.txt"), text).unwrap();
+        says(&p, &["take", "t.lance", "--rows-from", "rows.txt"], 1, &nothing("rows.txt"));
+        std::fs::remove_file(p.path("rows.txt")).unwrap();
+    }
+    says(&p, &["take", "t.lance", "--rows-from", "-"], 1, &nothing("-"));
+    assert_eq!(p.names(), before);
+}
+
+#[test]
+fn a_column_that_is_asked_twice_is_not_silently_given_once() {
+    let p = Place::new();
+    for verb in ["convert", "scan", "head"] {
+        let files = if verb == "convert" { &["t.lance", "o.lance"][..] } else { &["t.lance"] };
+        let args = [&[verb], files, &["--columns", "id,word,id"]].concat();
+        let line = format!(
+            "invalid value 'id,word,id' for '--columns <PATHS>': id stands there twice; see pennon {verb} --help"
+        );
+        says(&p, &args, 2, &line);
+    }
+}
+
+#[test]
 fn help_that_cannot_be_written_is_an_error() {
     let p = Place::new();
     if std::path::Path::new("/dev/full").exists() {

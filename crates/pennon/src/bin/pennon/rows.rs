@@ -48,6 +48,9 @@ pub(crate) fn from_file(path: &str) -> Result<Vec<Rows>> {
     let wrong = |what: String| {
         Error::invalid(format!("{path}: expected one row number a line or a single integer column, {what}"))
     };
+    if path.is_empty() {
+        return Err(crate::args::no_name());
+    }
     if path == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map_err(|e| Error::io("cannot read standard input", e))?;
@@ -115,6 +118,9 @@ fn lines(from: impl BufRead, wrong: &dyn Fn(String) -> Error) -> Result<Vec<Rows
                 line.parse().map_err(|_| wrong(format!("found {line:?} in line {}", i + 1)))?,
             ));
         }
+    }
+    if rows.is_empty() {
+        return Err(wrong("found nothing".into()));
     }
     Ok(rows)
 }
