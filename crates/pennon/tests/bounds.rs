@@ -102,6 +102,53 @@ fn a_long_list_of_rows_takes_no_more_memory_than_a_short_one() {
     assert!(out.lines().skip(1).map(|n| n.parse::<u32>().unwrap()).eq(expected));
 }
 
+/// A Lance file of about 300 bytes with one column that claims `rows` nulls, made of the parts of a kept file:
+/// `schema, rows | column encoding, page { rows, layout } | offset tables | footer`.
+fn nulls(rows: u64) -> Vec<u8> {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden/prim_null.v2_1.lance");
+    let golden = std::fs::read(golden).unwrap();
+    let mut varint = Vec::new();
+    let mut rest = rows;
+    while rest > 0x7F {
+        varint.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    varint.push(rest as u8);
+    let mut file = [&[0x0A, 27], &golden[3..30], &[0x10], &varint].concat();
+    let column = file.len() as u64;
+    file.extend_from_slice(&golden[0x94..0xBF]);
+    file.extend([&[0x12, 45 + varint.len() as u8, 0x18], varint.as_slice(), &golden[0xC4..0xF0]].concat());
+    let columns = file.len() as u64;
+    file.extend([column, columns - column].map(u64::to_le_bytes).concat());
+    let globals = file.len() as u64;
+    file.extend([0, column, column, columns, globals].map(u64::to_le_bytes).concat());
+    file.extend([1u32, 1].map(u32::to_le_bytes).concat());
+    file.extend_from_slice(b"\x02\0\x01\0LANC");
+    file
+}
+
+#[test]
+fn a_small_file_of_very_many_rows_is_verified_and_read_from_anywhere() {
+    let p = Place::new();
+    for (rows, said) in [(1 << 40, "1,099,511,627,776"), (u64::MAX, "18,446,744,073,709,551,615")] {
+        std::fs::write(p.path("nulls.lance"), nulls(rows)).unwrap();
+        let ran = p.run(&["verify", "nulls.lance"]);
+        assert!(
+            ran.out.starts_with(&format!("no faults: {said} rows, 1 columns, ")),
+            "{} {}",
+            ran.out,
+            ran.err
+        );
+        let last = rows - 1;
+        let ran =
+            p.shell(&format!("$P take nulls.lance --rows {last},0..1000000000000 --to csv | head -n 3"));
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("none\n\"\"\n\"\"\n", ""));
+        let ran = p.run(&["take", "nulls.lance", "--rows", &format!("0..={rows}")]);
+        let line = format!("row {rows} is out of range: the file has {rows} rows, rows go from 0 to {last}");
+        assert_eq!(ran.err, format!("pennon: nulls.lance: {line}\n"));
+    }
+}
+
 /// Starts a conversion whose source does not end, and waits until it writes.
 fn start_endless(p: &Place, target: &str) -> (Child, std::process::ChildStdin) {
     let mut child = p

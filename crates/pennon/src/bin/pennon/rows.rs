@@ -240,7 +240,7 @@ impl Iterator for Parts {
                 });
             }
             let room = PART_ROWS - list.len() as u64;
-            let end = self.left.end.min(self.left.start + room);
+            let end = self.left.start + room.min(self.left.end - self.left.start);
             list.extend(self.left.start..end);
             self.left.start = end;
             if list.len() as u64 == PART_ROWS {
