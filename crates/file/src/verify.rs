@@ -1,5 +1,7 @@
 //! Walking a whole file and listing everything that is wrong with it.
 
+use std::ops::Range;
+
 use crate::container::ReadGlobalBuffer;
 use crate::io::drive;
 use crate::read::File;
@@ -24,6 +26,20 @@ pub struct VerifyReport {
 
 /// Arrow bytes decoded at a time.
 const BATCH_BYTES: usize = 8 << 20;
+
+/// Rows that a stored byte may stand for before a page counts as all but empty.
+const ROWS_PER_BYTE: u64 = 1 << 16;
+
+/// The rows to look at after a batch of `count` of them. Where a page announces far more rows than its bytes can tell
+/// apart, only its last row follows, so that the work is bounded by what is stored and not by what is announced.
+fn after(rows: &Range<u64>, count: u64, page_rows: u64, stored_bytes: u64) -> Range<u64> {
+    let next = rows.start.saturating_add(count).min(rows.end);
+    if next < rows.end && page_rows / ROWS_PER_BYTE > stored_bytes {
+        rows.end - 1..rows.end
+    } else {
+        next..rows.end
+    }
+}
 
 impl File {
     /// Checks every checksum and decodes every page; `progress` is told the share done, 0 to 1.
@@ -82,7 +98,7 @@ impl File {
                     match projected.read_batch(rows.clone(), BATCH_BYTES) {
                         // A page that stores nothing per row may announce any number of them, all alike.
                         Ok(_) if page.repeats_one_row() => break,
-                        Ok((_, count)) => rows.start += count,
+                        Ok((_, count)) => rows = after(&rows, count, page.num_rows, page.stored_bytes()),
                         Err(e) => {
                             report.faults.push(place(e));
                             break;
@@ -91,5 +107,21 @@ impl File {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_of_few_bytes_is_looked_at_where_it_begins_and_ends() {
+        let all = u64::MAX;
+        assert_eq!(after(&(0..all), 8192, all, 300), all - 1..all);
+        assert!(after(&(all - 1..all), 1, all, 300).is_empty());
+        // A byte for every 65,536 rows is enough to be looked at in full.
+        assert_eq!(after(&(0..1 << 26), 8192, 1 << 26, 1 << 10), 8192..1 << 26);
+        assert_eq!(after(&(0..1000), 1000, 1000, 0), 1000..1000);
+        assert_eq!(after(&(0..1000), 10, 1000, 0), 10..1000);
     }
 }

@@ -83,6 +83,72 @@ fn a_large_conversion_stays_within_its_memory() {
     assert_eq!(p.run(&["diff", "large.arrow", "back.lance"]).code, 0);
 }
 
+#[test]
+fn a_long_list_of_rows_takes_no_more_memory_than_a_short_one() {
+    let p = Place::new();
+    std::fs::write(p.path("n.csv"), (0..1000).fold("n\n".to_owned(), |text, n| text + &format!("{n}\n")))
+        .unwrap();
+    assert_eq!(p.run(&["convert", "n.csv", "n.lance"]).err, "");
+    let runs = vec!["0..1000"; 8_000].join(",");
+    let short = peak_of(&p, &["take", "n.lance", "--rows", "0..1000", "--to", "csv"]);
+    for rows in [&runs, &vec!["0..1000"; 16_000].join(",")] {
+        let over =
+            peak_of(&p, &["take", "n.lance", "--rows", rows, "--to", "csv"]).saturating_sub(short) >> 20;
+        println!("{over} MiB over a short list");
+        assert!(over <= 32, "{over} MiB");
+    }
+    let out = p.run(&["take", "n.lance", "--rows", &runs, "--to", "csv"]).out;
+    let expected = (0..8_000).flat_map(|_| 0..1000u32);
+    assert!(out.lines().skip(1).map(|n| n.parse::<u32>().unwrap()).eq(expected));
+}
+
+/// A Lance file of about 300 bytes with one column that claims `rows` nulls, made of the parts of a kept file:
+/// `schema, rows | column encoding, page { rows, layout } | offset tables | footer`.
+fn nulls(rows: u64) -> Vec<u8> {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden/prim_null.v2_1.lance");
+    let golden = std::fs::read(golden).unwrap();
+    let mut varint = Vec::new();
+    let mut rest = rows;
+    while rest > 0x7F {
+        varint.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    varint.push(rest as u8);
+    let mut file = [&[0x0A, 27], &golden[3..30], &[0x10], &varint].concat();
+    let column = file.len() as u64;
+    file.extend_from_slice(&golden[0x94..0xBF]);
+    file.extend([&[0x12, 45 + varint.len() as u8, 0x18], varint.as_slice(), &golden[0xC4..0xF0]].concat());
+    let columns = file.len() as u64;
+    file.extend([column, columns - column].map(u64::to_le_bytes).concat());
+    let globals = file.len() as u64;
+    file.extend([0, column, column, columns, globals].map(u64::to_le_bytes).concat());
+    file.extend([1u32, 1].map(u32::to_le_bytes).concat());
+    file.extend_from_slice(b"\x02\0\x01\0LANC");
+    file
+}
+
+#[test]
+fn a_small_file_of_very_many_rows_is_verified_and_read_from_anywhere() {
+    let p = Place::new();
+    for (rows, said) in [(1 << 40, "1,099,511,627,776"), (u64::MAX, "18,446,744,073,709,551,615")] {
+        std::fs::write(p.path("nulls.lance"), nulls(rows)).unwrap();
+        let ran = p.run(&["verify", "nulls.lance"]);
+        assert!(
+            ran.out.starts_with(&format!("no faults: {said} rows, 1 columns, ")),
+            "{} {}",
+            ran.out,
+            ran.err
+        );
+        let last = rows - 1;
+        let ran =
+            p.shell(&format!("$P take nulls.lance --rows {last},0..1000000000000 --to csv | head -n 3"));
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("none\n\"\"\n\"\"\n", ""));
+        let ran = p.run(&["take", "nulls.lance", "--rows", &format!("0..={rows}")]);
+        let line = format!("row {rows} is out of range: the file has {rows} rows, rows go from 0 to {last}");
+        assert_eq!(ran.err, format!("pennon: nulls.lance: {line}\n"));
+    }
+}
+
 /// Starts a conversion whose source does not end, and waits until it writes.
 fn start_endless(p: &Place, target: &str) -> (Child, std::process::ChildStdin) {
     let mut child = p
@@ -125,21 +191,30 @@ fn a_killed_conversion_leaves_the_target_as_it_was() {
     assert!(left.iter().all(|n| n.contains(".pennon-") && n.ends_with(".tmp")), "{left:?}");
 }
 
+fn signal(child: &Child, name: &str) {
+    let sent = std::process::Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
 #[test]
 fn an_interrupted_conversion_takes_its_temporary_file_along() {
     let p = Place::new();
-    let (mut child, stdin) = start_endless(&p, "new.lance");
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-TERM", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
-    let status = child.wait().unwrap();
-    drop(stdin);
-    let mut err = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
-    assert!(!status.success() && err.is_empty(), "{err}");
-    assert!(p.names().iter().all(|n| !n.starts_with('.') && n != "new.lance"), "{:?}", p.names());
+    for name in ["-TERM", "-INT", "-HUP", "-QUIT", "-XCPU"] {
+        let (mut child, stdin) = start_endless(&p, "new.lance");
+        signal(&child, name);
+        let status = child.wait().unwrap();
+        drop(stdin);
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert!(!status.success() && err.is_empty(), "{name}: {err}");
+        assert!(p.names().iter().all(|n| !n.starts_with('.') && n != "new.lance"), "{name}: {:?}", p.names());
+    }
+}
+
+#[test]
+fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
+    let p = Place::new();
+    let ran = p.shell("trap '' HUP; (sleep 1; cat t.jsonl) | $P convert - new.lance & p=$!; sleep 0.5; kill -HUP $p; wait $p");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    assert_eq!(p.run(&["count", "new.lance"]).out, "1000\n");
 }

@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryViewArray, RecordBatch, StringViewArray};
 use common::{Place, table, write};
 use pennon::convert::Format;
 use serde_json::Value;
@@ -58,6 +61,22 @@ fn every_format_converts_to_every_other_and_stays_equal() {
             "equal: 1,000 rows, 4 columns, in any order\n"
         );
         assert!(p.run(&["verify", "v.lance"]).out.ends_with("no checksums\n"));
+    }
+    assert!(p.names().iter().all(|n| !n.starts_with('.')), "{:?}", p.names());
+}
+
+#[test]
+fn a_check_knows_the_types_that_a_format_stores_as_others() {
+    let p = Place::new();
+    let words = || (0..100).map(|i| (i % 7 != 3).then(|| format!("a word that is not short {i}")));
+    let texts: StringViewArray = words().collect();
+    let bytes: BinaryViewArray = words().collect();
+    let columns: [(&str, ArrayRef); 2] = [("t", Arc::new(texts)), ("b", Arc::new(bytes))];
+    write(&p.path("v.arrow"), Format::Arrow, &[RecordBatch::try_from_iter(columns).unwrap()]);
+    for to in ["lance", "parquet", "arrow", "arrows", "jsonl"] {
+        let ran = p.run(&["convert", "v.arrow", &format!("v.{to}"), "--check"]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{to}");
+        assert!(p.path(&format!("v.{to}")).exists());
     }
     assert!(p.names().iter().all(|n| !n.starts_with('.')), "{:?}", p.names());
 }
@@ -259,7 +278,7 @@ fn verify_says_what_was_checked() {
     assert_eq!((ran.code, ran.err.as_str()), (0, ""));
     assert!(
         ran.out.starts_with("no faults: 1,000 rows, 5 columns, 5 pages, ")
-            && ran.out.ends_with("; every byte has a checksum\n"),
+            && ran.out.ends_with("; every byte of data has a checksum\n"),
         "{}",
         ran.out
     );
@@ -270,6 +289,18 @@ fn verify_says_what_was_checked() {
             && ran.out.ends_with("no checksums\n"),
         "{}",
         ran.out
+    );
+}
+
+#[test]
+fn verify_claims_no_checksums_and_no_size_of_a_stream() {
+    let p = Place::new();
+    let ran = p.shell("$P verify - < birds.csv");
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (0, "no faults: 3 rows, 2 columns checked; no checksums\n"),
+        "{}",
+        ran.err
     );
 }
 

@@ -91,6 +91,106 @@ fn wrong_usage_is_one_line_and_exit_code_2() {
 }
 
 #[test]
+fn arguments_that_do_not_go_together_are_wrong_usage() {
+    let p = Place::new();
+    let before = p.names();
+    for args in [
+        &["take", "-", "--rows-from", "-"][..],
+        &["diff", "-", "-"],
+        &["diff", "-", "-", "--ordered"],
+        &["convert", "-", "-", "o.lance"],
+    ] {
+        let line = format!(
+            "standard input can be read only once; name a file for one of the two; see pennon {} --help",
+            args[0]
+        );
+        says(&p, args, 2, &line);
+    }
+    for option in ["--align=64", "--format-version=2.1", "--max-page-bytes=1MiB", "--no-checksums"] {
+        let line = format!(
+            "{} is about Lance files; the target is parquet; see pennon convert --help",
+            option.split('=').next().unwrap()
+        );
+        says(&p, &["convert", "t.lance", "o.parquet", option], 2, &line);
+    }
+    says(
+        &p,
+        &["convert", "-", "-"],
+        2,
+        "standard output has no extension that names a format; say --to FORMAT; see pennon convert --help",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "-", "--to", "csv", "--check"],
+        2,
+        "--check reads everything twice, which standard input and output do not allow; name files; see pennon convert --help",
+    );
+    for verb in [&["scan", "t.lance"][..], &["take", "t.lance", "--rows", "1"]] {
+        let line = format!(
+            "o: the extension names no format; expected .lance, .parquet, .arrow, .arrows, .csv or .jsonl, or say --to FORMAT; see pennon {} --help",
+            verb[0]
+        );
+        says(&p, &[verb, &["-o", "o"]].concat(), 2, &line);
+    }
+    says(
+        &p,
+        &["take", "t.lance", "--rows", "1,5..3"],
+        2,
+        "invalid value '1,5..3' for '--rows <ROWS>': \"5..3\" ends before it begins; see pennon take --help",
+    );
+    assert_eq!(p.names(), before);
+}
+
+#[test]
+fn empty_names_and_empty_lists_are_told() {
+    let p = Place::new();
+    let before = p.names();
+    let nameless = "\"\": no such file; the name is empty";
+    says(&p, &["count", ""], 1, nameless);
+    says(&p, &["take", "t.lance", "--rows-from", ""], 1, nameless);
+    says(&p, &["convert", "", "o.lance"], 1, nameless);
+    says(&p, &["convert", "t.lance", ""], 2, "the name of the target is empty; see pennon convert --help");
+    says(&p, &["scan", "t.lance", "-o", ""], 2, "the name after -o is empty; see pennon scan --help");
+    let nothing = |file: &str| {
+        format!("{file}: expected one row number a line or a single integer column, found nothing")
+    };
+    for text in ["", "\n \n"] {
+        std::fs::write(p.path("rows.txt"), text).unwrap();
+        says(&p, &["take", "t.lance", "--rows-from", "rows.txt"], 1, &nothing("rows.txt"));
+        std::fs::remove_file(p.path("rows.txt")).unwrap();
+    }
+    says(&p, &["take", "t.lance", "--rows-from", "-"], 1, &nothing("-"));
+    assert_eq!(p.names(), before);
+}
+
+#[test]
+fn a_column_that_is_asked_twice_is_not_silently_given_once() {
+    let p = Place::new();
+    for verb in ["convert", "scan", "head"] {
+        let files = if verb == "convert" { &["t.lance", "o.lance"][..] } else { &["t.lance"] };
+        let args = [&[verb], files, &["--columns", "id,word,id"]].concat();
+        let line = format!(
+            "invalid value 'id,word,id' for '--columns <PATHS>': id stands there twice; see pennon {verb} --help"
+        );
+        says(&p, &args, 2, &line);
+    }
+}
+
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let p = Place::new();
+    if std::path::Path::new("/dev/full").exists() {
+        let line = "pennon: cannot write standard output: No space left on device (os error 28)\n";
+        for args in ["--help", "take --help", "--version"] {
+            let ran = p.shell(&format!("$P {args} > /dev/full"));
+            assert_eq!((ran.code, ran.err.as_str()), (1, line), "{args}");
+        }
+    }
+    let ran = p.shell("set -o pipefail; $P convert --help | true; echo $?");
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("0\n", ""));
+}
+
+#[test]
 fn options_of_later_releases_do_not_exist_yet() {
     let p = Place::new();
     for args in [
@@ -142,6 +242,14 @@ fn wrong_columns_and_rows_are_named_before_any_output() {
                 format!("{file}: row {bad} is out of range: the file has 1000 rows, rows go from 0 to 999");
             says(&p, &["take", file, "--rows", rows], 1, &line);
         }
+    }
+    // Long runs are checked as runs: no list of that many numbers is made.
+    let of = |file: &str| format!("{file}: row 3 is out of range: the file has 3 rows, rows go from 0 to 2");
+    says(&p, &["take", "birds.csv", "--rows", "0..4294967296"], 1, &of("birds.csv"));
+    says(&p, &["take", "birds.csv", "--rows", "0..1000000000000"], 1, &of("birds.csv"));
+    for rows in ["0..4294967296", "1,0..5", "3"] {
+        let ran = p.shell(&format!("$P take - --rows {rows} < birds.csv"));
+        assert_eq!((ran.code, ran.err), (1, format!("pennon: {}\n", of("standard input"))), "{rows}");
     }
     std::fs::write(p.path("rows.txt"), "1\n2 3\n").unwrap();
     says(
@@ -245,8 +353,8 @@ fn targets_that_cannot_be_written_say_why_and_lose_nothing() {
     says(
         &p,
         &["convert", "t.lance", "dir"],
-        1,
-        "dir: the extension names no format; expected .lance, .parquet, .arrow, .arrows, .csv or .jsonl, or say --to FORMAT",
+        2,
+        "dir: the extension names no format; expected .lance, .parquet, .arrow, .arrows, .csv or .jsonl, or say --to FORMAT; see pennon convert --help",
     );
     says(
         &p,
@@ -264,8 +372,8 @@ fn targets_that_cannot_be_written_say_why_and_lose_nothing() {
     says(
         &p,
         &["convert", "t.lance", "-"],
-        1,
-        "standard output has no extension that names a format; say --to FORMAT",
+        2,
+        "standard output has no extension that names a format; say --to FORMAT; see pennon convert --help",
     );
     says(
         &p,
@@ -282,20 +390,20 @@ fn targets_that_cannot_be_written_say_why_and_lose_nothing() {
     says(
         &p,
         &["convert", "t.lance", "o.csv", "--columns", "id", "--compression", "lz4"],
-        1,
-        "--compression: a csv file is plain text; compress it afterwards",
+        2,
+        "--compression: a csv file is plain text; compress it afterwards; see pennon convert --help",
     );
     says(
         &p,
         &["convert", "t.lance", "o.parquet", "--align", "4096"],
-        1,
-        "--align is about Lance files; the target is parquet",
+        2,
+        "--align is about Lance files; the target is parquet; see pennon convert --help",
     );
     says(
         &p,
         &["convert", "-", "o.lance", "--check"],
-        1,
-        "--check reads everything twice, which standard input and output do not allow; name files",
+        2,
+        "--check reads everything twice, which standard input and output do not allow; name files; see pennon convert --help",
     );
     says(
         &p,
@@ -384,8 +492,16 @@ fn a_cut_or_altered_file_is_told_where() {
     assert_eq!((ran.code, ran.err.as_str()), (1, ""));
     assert!(
         ran.out.starts_with("corrupt: column id, page 0")
-            && ran.out.lines().last().unwrap().starts_with("1 fault: 1,000 rows"),
+            && ran.out.lines().last().unwrap().starts_with("1 fault: 1,000 rows")
+            && ran.out.ends_with(" checked; all of it has checksums\n"),
         "{}",
         ran.out
     );
+    // The footer says where the metadata lie: here, nowhere.
+    let end = bad.len();
+    bad[end - 40..end - 8].fill(0xFF);
+    std::fs::write(p.path("bad.lance"), &bad).unwrap();
+    let ran = p.run(&["verify", "bad.lance"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.ends_with("1 fault: 0 rows, 0 columns, 0 B checked; no data was read\n"), "{}", ran.out);
 }

@@ -1,9 +1,10 @@
 //! Arguments that several verbs share, and how they are read.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use pennon::convert::{Format, Input, ReadOptions, Reader, Selection, schema_from_json};
-use pennon::{Error, Result};
+use pennon::{Error, ErrorKind, Result};
 
 /// How a source is opened.
 #[derive(clap::Args)]
@@ -28,6 +29,9 @@ impl Source {
     }
 
     fn open_with(&self, argument: &str, mapping: bool) -> Result<Reader> {
+        if argument.is_empty() {
+            return Err(no_name());
+        }
         let mut options = ReadOptions::default();
         options.mapping = mapping;
         options.format = self.from;
@@ -44,7 +48,7 @@ impl Source {
 #[derive(clap::Args)]
 pub(crate) struct Columns {
     /// Columns by path, in the order wanted: a,b.c (b.c is a field of a struct; quote other names with backquotes)
-    #[arg(long, value_name = "PATHS")]
+    #[arg(long, value_name = "PATHS", value_parser = distinct_paths)]
     pub(crate) columns: Option<String>,
     /// Bytes of Arrow data to work with, as in 64MiB
     #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "64MiB")]
@@ -75,6 +79,31 @@ pub(crate) fn split_paths(text: &str) -> Vec<String> {
         }
     }
     paths.iter().map(|p| if p.contains('`') { p.clone() } else { p.trim().to_owned() }).collect()
+}
+
+/// The empty name, which no file has.
+pub(crate) fn no_name() -> Error {
+    Error::invalid("\"\": no such file; the name is empty")
+}
+
+/// Column paths of which each is asked once.
+fn distinct_paths(text: &str) -> Result<String, String> {
+    let paths = split_paths(text);
+    match paths.iter().enumerate().find(|(i, path)| paths[..*i].contains(path)) {
+        Some((_, twin)) => Err(format!("{twin} stands there twice")),
+        None => Ok(text.to_owned()),
+    }
+}
+
+/// Two arguments that both are `-`.
+pub(crate) const STDIN_TWICE: &str = "standard input can be read only once; name a file for one of the two";
+
+/// The format that the extension of a target names, or that it names none.
+pub(crate) fn format_of(target: &str) -> Result<Result<Format, String>> {
+    match Format::for_writing(Path::new(target)) {
+        Err(e) if e.kind() == ErrorKind::Invalid => Ok(Err(e.message().to_owned())),
+        found => found.map(Ok),
+    }
 }
 
 pub(crate) fn format(text: &str) -> Result<Format, String> {
@@ -113,6 +142,12 @@ mod tests {
         assert_eq!(bytes("1.5MB"), Ok(1_500_000));
         assert_eq!(bytes("8m"), Ok(8 << 20));
         assert!(bytes("x").is_err() && bytes("0").is_err() && bytes("-1").is_err() && bytes("1e99").is_err());
+    }
+
+    #[test]
+    fn a_path_stands_there_once() {
+        assert_eq!(distinct_paths("a,b.c"), Ok("a,b.c".to_owned()));
+        assert_eq!(distinct_paths("a,b.c, a"), Err("a stands there twice".to_owned()));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `pennon convert`: any readable format to any writable one.
 
-use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use pennon::convert::{
@@ -71,29 +70,12 @@ fn compression(text: &str) -> Result<Compression, String> {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let Some((target, sources)) = args.files.split_last() else { return Ok(Outcome::Done) };
-    let format = match (args.to, target.as_str()) {
-        (Some(format), _) => format,
-        (None, "-") => {
-            return Err(Error::invalid(
-                "standard output has no extension that names a format; say --to FORMAT",
-            ));
-        }
-        (None, path) => Format::for_writing(Path::new(path))?,
+    let format = match target_format(args, target)? {
+        Ok(format) => format,
+        Err(wrong) => return Ok(Outcome::WrongUse(wrong)),
     };
-    if target == "-"
-        && format != Format::Csv
-        && format != Format::Jsonl
-        && std::io::IsTerminal::is_terminal(&std::io::stdout())
-    {
-        return Err(Error::invalid(format!(
-            "{format} is not text for a terminal; name a file or pipe it into something"
-        )));
-    }
-    only_lance(args, format)?;
-    if args.check && (target == "-" || sources.iter().any(|s| s == "-")) {
-        return Err(Error::invalid(
-            "--check reads everything twice, which standard input and output do not allow; name files",
-        ));
+    if let Some(wrong) = unfit(args, format, target, sources) {
+        return Ok(Outcome::WrongUse(wrong));
     }
     let readers = open_all(args, sources)?;
     let schema = readers[0].projected_schema(args.columns.paths().as_deref())?;
@@ -112,14 +94,39 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let staged = BatchWriter::finish(writer)?;
     drop(progress);
     if args.check {
-        check(args, format, &readers, &staged, target)?;
+        let empty = create_writer(format, Output::create(target, true)?, &schema, &writer_options(args)?)?;
+        check(args, format, &readers, &staged, &empty.finish()?, target)?;
     }
     staged.commit()?;
     Ok(Outcome::Done)
 }
 
-/// Options that say something about Lance files are no use for others.
-fn only_lance(args: &Args, format: Format) -> Result<()> {
+/// The format to write, or what is missing to tell it.
+fn target_format(args: &Args, target: &str) -> Result<Result<Format, String>> {
+    Ok(match (args.to, target) {
+        (_, "") => Err("the name of the target is empty".to_owned()),
+        (Some(format), _) => Ok(format),
+        (None, "-") => {
+            Err("standard output has no extension that names a format; say --to FORMAT".to_owned())
+        }
+        (None, path) => return args::format_of(path),
+    })
+}
+
+/// What does not go together in the arguments, if something does not.
+fn unfit(args: &Args, format: Format, target: &str, sources: &[String]) -> Option<String> {
+    let from_stdin = sources.iter().filter(|s| *s == "-").count();
+    if from_stdin > 1 {
+        return Some(args::STDIN_TWICE.to_owned());
+    }
+    if target == "-"
+        && format != Format::Csv
+        && format != Format::Jsonl
+        && std::io::IsTerminal::is_terminal(&std::io::stdout())
+    {
+        return Some(format!("{format} is not text for a terminal; name a file or pipe it into something"));
+    }
+    // Options that say something about Lance files are no use for others.
     let given = [
         ("--format-version", args.format_version.is_some()),
         ("--align", args.align.is_some()),
@@ -127,16 +134,19 @@ fn only_lance(args: &Args, format: Format) -> Result<()> {
         ("--no-checksums", args.no_checksums),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given).filter(|_| format != Format::Lance) {
-        return Err(Error::invalid(format!("{option} is about Lance files; the target is {format}")));
+        return Some(format!("{option} is about Lance files; the target is {format}"));
     }
     if matches!(format, Format::Csv | Format::Jsonl)
         && !matches!(args.compression, Compression::Auto | Compression::None)
     {
-        return Err(Error::invalid(format!(
-            "--compression: a {format} file is plain text; compress it afterwards"
-        )));
+        return Some(format!("--compression: a {format} file is plain text; compress it afterwards"));
     }
-    Ok(())
+    if args.check && (target == "-" || from_stdin > 0) {
+        return Some(
+            "--check reads everything twice, which standard input and output do not allow; name files".into(),
+        );
+    }
+    None
 }
 
 fn writer_options(args: &Args) -> Result<WriterOptions> {
@@ -195,9 +205,17 @@ fn ahead(batches: Batches, mut each: impl FnMut(arrow_array::RecordBatch) -> Res
     })
 }
 
-/// Compares what was written with the sources, before anything is replaced.
-fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, target: &str) -> Result<()> {
-    let Some(temporary) = staged.temporary() else {
+/// Compares what was written with the sources, before anything is replaced. A format stores some types as others:
+/// `empty` is what the same writer makes of the schema alone.
+fn check(
+    args: &Args,
+    format: Format,
+    readers: &[Reader],
+    staged: &Staged,
+    empty: &Staged,
+    target: &str,
+) -> Result<()> {
+    let (Some(temporary), Some(empty)) = (staged.temporary(), empty.temporary()) else {
         return Err(Error::invalid(format!("{target}: --check needs a regular file as the target")));
     };
     let mut options = ReadOptions::default();
@@ -209,9 +227,10 @@ fn check(args: &Args, format: Format, readers: &[Reader], staged: &Staged, targe
     }
     let written = Reader::open(&Input::path(temporary), &options)?;
     let failed =
-        |what: String| Error::corrupt(format!("{target}: --check failed, nothing was replaced: {what}"));
+        |what: String| Error::invalid(format!("{target}: --check failed, nothing was replaced: {what}"));
     if !matches!(format, Format::Csv | Format::Jsonl)
-        && let Some(difference) = schema_difference(&schema, &written.schema(), true)
+        && let stored = Reader::open(&Input::path(empty), &options)?.schema()
+        && let Some(difference) = schema_difference(&stored, &written.schema(), true)
     {
         return Err(failed(difference));
     }

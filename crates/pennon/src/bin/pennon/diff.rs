@@ -8,7 +8,7 @@ use pennon::convert::{
 use serde_json::{Value, json};
 
 use crate::Outcome;
-use crate::args::{Source, bytes};
+use crate::args::{STDIN_TWICE, Source, bytes};
 use crate::output::line;
 use crate::progress::Progress;
 use crate::table::{count, cut};
@@ -40,6 +40,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
+    if args.a == "-" && args.b == "-" {
+        return Ok(Outcome::WrongUse(STDIN_TWICE.to_owned()));
+    }
     let (a, b) = (args.source.open_to_stream(&args.a)?, args.source.open_to_stream(&args.b)?);
     let schema = schema_differences(&a.schema(), &b.schema());
     let columns = pairs(&a.schema(), &b.schema());

@@ -33,6 +33,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         args.columns.selection().with_rows(0..args.n).with_batch_rows(args.n.clamp(1, 65_536) as usize);
     selection.threads = 1;
     let target = Target { to: args.to, out: None };
-    target.write(&schema, reader.batches(&selection)?, Some(args.n))?;
-    Ok(Outcome::Done)
+    target.write(&schema, reader.batches(&selection)?, Some(args.n))
 }

@@ -21,7 +21,7 @@ mod table;
 mod take;
 mod verify;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind as Usage;
@@ -33,6 +33,8 @@ enum Outcome {
     Done,
     /// Faults or differences were found and printed.
     Found,
+    /// The arguments do not go together, in words.
+    WrongUse(String),
 }
 
 /// Columnar files for AI data: read, write, convert and inspect.
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(1),
+        Ok(Outcome::WrongUse(what)) => wrong_use(&what),
         // Whoever read our output has seen enough.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
@@ -102,14 +105,25 @@ fn main() -> ExitCode {
 
 /// An interrupted program takes its temporary files with it, and a file-size limit is an error like a full disk.
 fn tidy_on_signals() {
-    use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGXFSZ]) else { return };
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
+    // Who started the program with a signal ignored, as `nohup` does, wants it to go on.
+    let ignored = ignored_signals();
+    let ends =
+        [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU].into_iter().filter(|s| ignored >> (s - 1) & 1 == 0);
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(ends.chain([SIGXFSZ])) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever().filter(|s| *s != SIGXFSZ) {
             pennon::convert::remove_temporaries();
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });
+}
+
+/// The signals that were ignored when the program started, signal 1 in the lowest bit; none where that cannot be told.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn is_broken_pipe(e: &Error) -> bool {
@@ -122,9 +136,17 @@ fn usage(e: &clap::Error) -> ExitCode {
         e.kind(),
         Usage::DisplayHelp | Usage::DisplayVersion | Usage::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        let code = if e.use_stderr() { 2 } else { 0 };
-        let _ = e.print();
-        return ExitCode::from(code);
+        if e.use_stderr() {
+            let _ = e.print();
+            return ExitCode::from(2);
+        }
+        return match e.print().and_then(|()| io::stdout().flush()) {
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                eprintln!("pennon: {}", Error::io("cannot write standard output", e));
+                ExitCode::from(1)
+            }
+            _ => ExitCode::SUCCESS,
+        };
     }
     let text = e.to_string();
     let mut parts = Vec::new();
@@ -137,11 +159,16 @@ fn usage(e: &clap::Error) -> ExitCode {
             parts.push(line.strip_prefix("tip: ").map_or_else(|| line.to_owned(), |tip| format!("({tip})")));
         }
     }
+    wrong_use(&parts.join(" "))
+}
+
+/// Says what is wrong with the arguments, and where help is.
+fn wrong_use(what: &str) -> ExitCode {
     let verb = std::env::args().nth(1).filter(|v| {
         !v.starts_with('-') && <Cli as clap::CommandFactory>::command().find_subcommand(v).is_some()
     });
     let help = verb.map_or_else(|| "pennon --help".to_owned(), |v| format!("pennon {v} --help"));
-    eprintln!("pennon: {}; see {help}", one_line(&parts.join(" ")));
+    eprintln!("pennon: {}; see {help}", one_line(what));
     ExitCode::from(2)
 }
 

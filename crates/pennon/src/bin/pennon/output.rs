@@ -1,12 +1,13 @@
 //! Where `head`, `scan` and `take` put their rows: a table on a terminal, JSON lines in a pipe, any format in a file.
 
 use std::io::{IsTerminal, Write as _};
-use std::path::Path;
 
 use arrow_schema::SchemaRef;
 use pennon::convert::{Batches, Format, Output, WriterOptions, create_writer};
 use pennon::{Error, Result};
 
+use crate::Outcome;
+use crate::args;
 use crate::progress::Progress;
 use crate::table;
 
@@ -42,23 +43,27 @@ pub(crate) fn form(text: &str) -> Result<Form, String> {
 
 impl Target {
     /// Writes all batches. `total` is their number of rows, if known.
-    pub(crate) fn write(&self, schema: &SchemaRef, batches: Batches, total: Option<u64>) -> Result<()> {
+    pub(crate) fn write(&self, schema: &SchemaRef, batches: Batches, total: Option<u64>) -> Result<Outcome> {
         let to_file = self.out.as_deref().filter(|o| *o != "-");
         let terminal = to_file.is_none() && std::io::stdout().is_terminal();
         let form = match (self.to, to_file) {
+            (_, Some("")) => return Ok(Outcome::WrongUse("the name after -o is empty".to_owned())),
             (Some(form), _) => form,
-            (None, Some(path)) => Form::Format(Format::for_writing(Path::new(path))?),
+            (None, Some(path)) => match args::format_of(path)? {
+                Ok(format) => Form::Format(format),
+                Err(wrong) => return Ok(Outcome::WrongUse(wrong)),
+            },
             (None, None) if terminal => Form::Table,
             (None, None) => Form::Format(Format::Jsonl),
         };
         match form {
-            Form::Table => self.write_table(schema, batches, to_file, terminal),
+            Form::Table => self.write_table(schema, batches, to_file, terminal)?,
             Form::Format(format) => {
                 // On a pipe nothing can be sought, and a stream can be read while it is written.
                 let format =
                     if format == Format::Arrow && to_file.is_none() { Format::ArrowStream } else { format };
                 if terminal && !matches!(format, Format::Csv | Format::Jsonl) {
-                    return Err(Error::invalid(format!(
+                    return Ok(Outcome::WrongUse(format!(
                         "{format} is not text for a terminal; say -o OUT or pipe it into something"
                     )));
                 }
@@ -73,9 +78,9 @@ impl Target {
                     }
                 }
                 writer.finish()?.commit()?;
-                Ok(())
             }
         }
+        Ok(Outcome::Done)
     }
 
     fn write_table(

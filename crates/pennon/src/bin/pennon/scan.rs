@@ -34,6 +34,5 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let end = args.limit.map_or(u64::MAX, |limit| args.offset.saturating_add(limit));
     let selection = args.columns.selection().with_rows(args.offset..end);
     let total = reader.num_rows().map(|n| end.min(n).saturating_sub(args.offset));
-    args.target.write(&schema, reader.batches(&selection)?, total)?;
-    Ok(Outcome::Done)
+    args.target.write(&schema, reader.batches(&selection)?, total)
 }

@@ -3,7 +3,7 @@
 use pennon::Result;
 
 use crate::Outcome;
-use crate::args::{Columns, Source};
+use crate::args::{Columns, STDIN_TWICE, Source};
 use crate::output::Target;
 use crate::rows::{self, Rows};
 
@@ -39,6 +39,9 @@ fn row_list(text: &str) -> Result<RowList, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
+    if args.file == "-" && args.rows_from.as_deref() == Some("-") {
+        return Ok(Outcome::WrongUse(STDIN_TWICE.to_owned()));
+    }
     let reader = args.source.open(&args.file)?;
     let schema = reader.projected_schema(args.columns.paths().as_deref())?;
     let given = match (&args.rows, &args.rows_from) {
@@ -46,8 +49,6 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         (None, Some(path)) => rows::from_file(path)?,
         (None, None) => Vec::new(),
     };
-    let rows = rows::resolve(&given, &reader)?;
-    let batches = reader.take(&rows, &args.columns.selection())?;
-    args.target.write(&schema, batches, Some(rows.len() as u64))?;
-    Ok(Outcome::Done)
+    let (batches, total) = rows::take(reader, &given, &args.columns.selection())?;
+    args.target.write(&schema, batches, Some(total))
 }

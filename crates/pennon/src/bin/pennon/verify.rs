@@ -62,9 +62,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         for fault in &faults {
             line(crate::one_line(&describe(fault)))?;
         }
-        let pages = looked.pages.map(|p| format!("{} pages, ", count(p))).unwrap_or_default();
+        let pages = looked.pages.map(|p| format!(", {} pages", count(p))).unwrap_or_default();
         let unchecked = match looked.unchecked {
-            0 => "every byte has a checksum".to_owned(),
+            _ if format.is_none() => "no data was read".to_owned(),
+            _ if looked.pages.is_none() => "no checksums".to_owned(),
+            // Padding between buffers is not data; what a fault kept from being looked at may have no checksum.
+            0 if faults.is_empty() => "every byte of data has a checksum".to_owned(),
+            0 => "all of it has checksums".to_owned(),
             bytes if bytes == looked.bytes => "no checksums".to_owned(),
             bytes => format!("{} without a checksum", size(bytes)),
         };
@@ -73,12 +77,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
             1 => "1 fault".to_owned(),
             n => format!("{n} faults"),
         };
-        line(format!(
-            "{found}: {} rows, {} columns, {pages}{} checked; {unchecked}",
-            count(looked.rows),
-            count(looked.columns),
-            size(looked.bytes)
-        ))?;
+        // The size of a stream is not known.
+        let bytes = match looked.bytes {
+            0 if format.is_some() => String::new(),
+            bytes => format!(", {}", size(bytes)),
+        };
+        let (rows, columns) = (count(looked.rows), count(looked.columns));
+        line(format!("{found}: {rows} rows, {columns} columns{pages}{bytes} checked; {unchecked}"))?;
     }
     Ok(if faults.is_empty() { Outcome::Done } else { Outcome::Found })
 }
