@@ -12,11 +12,11 @@ use arrow_csv::{ReaderBuilder, WriterBuilder};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pennon_file::{Error, Result};
 
-use crate::guard::{arrow_error, guard};
+use crate::guard::{arrow_error, guard, short};
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::reader::{Batches, Selection};
-use crate::text::{batch_from_text, batch_to_text, text_schema};
+use crate::text::{batch_from_text, batch_to_text, reading_schema, text_schema};
 use crate::writer::BatchWriter;
 
 const READING: &str = "reading CSV";
@@ -79,6 +79,7 @@ impl Source {
             quoted: false,
             pending: 0,
             batch_bytes: selection.batch_bytes.max(1),
+            rows: 0,
             done: false,
         }))
     }
@@ -118,7 +119,7 @@ fn seen(data_type: &DataType) -> DataType {
 
 /// The types that the CSV decoder makes. It has one of the three string types only.
 fn csv_schema(schema: &Schema) -> SchemaRef {
-    let text = text_schema(schema);
+    let text = reading_schema(schema, false);
     let fields = text.fields().iter().map(|f| match f.data_type() {
         DataType::LargeUtf8 => Arc::new(f.as_ref().clone().with_data_type(DataType::Utf8)),
         _ => f.clone(),
@@ -137,6 +138,8 @@ struct Records {
     quoted: bool,
     pending: usize,
     batch_bytes: usize,
+    /// Rows of all batches so far, for messages.
+    rows: u64,
     done: bool,
 }
 
@@ -196,7 +199,11 @@ impl Records {
             ))
         };
         match batch.map_err(hinted)? {
-            Some(batch) => batch_from_text(&batch, &self.schema).map(Some).map_err(hinted),
+            Some(batch) => {
+                let batch = batch_from_text(&batch, &self.schema, self.rows, false).map_err(hinted)?;
+                self.rows += batch.num_rows() as u64;
+                Ok(Some(batch))
+            }
             None => Ok(None),
         }
     }
@@ -215,8 +222,9 @@ fn misfit(message: &str, schema: &Schema) -> Option<String> {
     // The header is line 0 for the decoder.
     let row = line.checked_sub(1)?;
     Some(format!(
-        "row {row}, column {name}: expected {}, found {value:?}",
-        crate::types::type_name(field.data_type())
+        "row {row}, column {name}: expected {}, found {}",
+        crate::types::type_name(field.data_type()),
+        short(value)
     ))
 }
 

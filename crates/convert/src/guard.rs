@@ -74,6 +74,14 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A value for a message: quoted, and no more than 60 characters of it.
+pub(crate) fn short(value: &str) -> String {
+    match value.char_indices().nth(60) {
+        None => format!("{value:?}"),
+        Some((end, _)) => format!("{:?}…", &value[..end]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,7 +22,7 @@ use crate::guess;
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::reader::{Batches, Selection};
-use crate::text::{batch_from_text, batch_to_text, text_schema};
+use crate::text::{batch_from_text, batch_to_text, reading_schema, text_schema};
 use crate::writer::BatchWriter;
 
 const READING: &str = "reading JSON lines";
@@ -61,7 +61,7 @@ impl Source {
     }
 
     pub(crate) fn batches(&self, selection: &Selection) -> Result<Batches> {
-        let text = text_schema(&self.schema);
+        let text = reading_schema(&self.schema, true);
         let decoder = guard(READING, || {
             ReaderBuilder::new(text)
                 .with_batch_size(selection.batch_rows.clamp(1, 65_536))
@@ -137,8 +137,10 @@ impl Lines {
         self.pending = 0;
         let decoder = &mut self.decoder;
         let batch = guard(READING, || decoder.flush().map_err(|e| arrow_error(READING, e)));
-        let batch = batch.and_then(|b| b.map(|b| batch_from_text(&b, &self.schema)).transpose());
-        let batch = batch.map_err(|e| self.placed(Error::invalid(format!("{}; {HINT}", e.message()))))?;
+        let hinted = |e: Error| Error::invalid(format!("{}; {HINT}", e.message()));
+        let batch = batch.map_err(|e| self.placed(hinted(e)))?;
+        let batch = batch.map(|b| batch_from_text(&b, &self.schema, self.rows, true));
+        let batch = batch.transpose().map_err(hinted)?;
         self.rows += batch.as_ref().map_or(0, |b| b.num_rows() as u64);
         Ok(batch)
     }

@@ -29,6 +29,7 @@
 mod compare;
 mod csv;
 mod dictionary;
+mod exact;
 mod format;
 mod guard;
 mod guess;

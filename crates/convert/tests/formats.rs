@@ -416,3 +416,45 @@ fn damaged_files_give_errors_and_never_panics() {
     }
     let _ = std::panic::take_hook();
 }
+
+/// The error of reading `text` as a file called `name`, with the types of `schema`.
+fn refusal(name: &str, text: &str, schema: Option<(&str, DataType)>) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    let schema = schema.map(|(n, t)| Arc::new(Schema::new(vec![Field::new(n, t, true)])));
+    open(&path, schema)
+        .and_then(|r| r.count())
+        .map(|n| panic!("{n} rows of {text:?}"))
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn a_value_that_its_type_would_cut_is_an_error_that_names_row_column_and_value() {
+    let many = "{\"a\":1,\"l\":[{\"b\":1}]}\n".repeat(1200);
+    let e = refusal("t.jsonl", &format!("{many}{{\"a\":1.5}}\n"), None);
+    assert!(e.starts_with("row 1200, column a: expected int64, found \"1.5\""), "{e}");
+    let e = refusal("t.jsonl", &format!("{many}{{\"a\":1,\"l\":[{{\"b\":1}},{{\"b\":2.5}}]}}\n"), None);
+    assert!(e.starts_with("row 1200, column l: expected int64, found \"2.5\""), "{e}");
+    let e = refusal("t.jsonl", "{\"a\":1}\n{\"a\":1.9}\n", Some(("a", DataType::Int8)));
+    assert!(e.starts_with("row 1, column a: expected int8, found \"1.9\""), "{e}");
+    let e =
+        refusal("t.jsonl", "{\"a\":1.5}\n", Some(("a", DataType::Duration(arrow_schema::TimeUnit::Second))));
+    assert!(e.contains("found \"1.5\""), "{e}");
+
+    let e = refusal("t.csv", &format!("d\n{}2020-01-01T10:00:00\n", "2020-01-01\n".repeat(1200)), None);
+    assert!(e.starts_with("row 1200, column d: expected date32, found \"2020-01-01T10:00:00\""), "{e}");
+    let e = refusal(
+        "t.csv",
+        &format!("d\n{}2020-01-01T10:00:00.25\n", "2020-01-01T10:00:00\n".repeat(1200)),
+        None,
+    );
+    assert!(e.starts_with("row 1200, column d: expected timestamp[s], found"), "{e}");
+    let e = refusal("t.csv", "m\n1.239\n", Some(("m", DataType::Decimal128(5, 2))));
+    assert!(e.starts_with("row 0, column m: expected decimal128(5,2), found \"1.239\""), "{e}");
+    let e = refusal("t.csv", "f\n1e39\n", Some(("f", DataType::Float32)));
+    assert!(e.starts_with("row 0, column f: expected float32, found \"1e39\""), "{e}");
+    let e = refusal("t.csv", "n\nx\n", Some(("n", DataType::Null)));
+    assert!(e.starts_with("row 0, column n: expected null, found \"x\""), "{e}");
+}
