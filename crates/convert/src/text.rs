@@ -299,27 +299,37 @@ fn decode_base64(text: &str, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Calendar text ends some 262,000 years from now; values beyond would print as an error message.
+/// Text shows the years 0000 to 9999 and times within a day; what is beyond would not be read back.
 fn check_range(array: &ArrayRef) -> Result<()> {
-    const YEARS: i64 = 262_000;
-    const SECONDS: i64 = (YEARS - 1970) * 31_556_952;
-    let limit = match array.data_type() {
-        DataType::Timestamp(TimeUnit::Second, _) => SECONDS,
-        DataType::Timestamp(TimeUnit::Millisecond, _) | DataType::Date64 => SECONDS * 1000,
-        DataType::Timestamp(TimeUnit::Microsecond, _) => SECONDS.saturating_mul(1_000_000),
-        DataType::Date32 => (YEARS - 1970) * 365,
+    use DataType as T;
+    let per_second = |unit: &TimeUnit| match unit {
+        TimeUnit::Second => 1i64,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    // From the first second of 0000 to the last of 9999.
+    let calendar = |per: i64| {
+        (-62_167_219_200i64).saturating_mul(per)
+            ..=253_402_300_799i64.saturating_mul(per).saturating_add(per - 1)
+    };
+    let (range, what) = match array.data_type() {
+        T::Timestamp(unit, _) => (calendar(per_second(unit)), "the years 0000 to 9999"),
+        T::Date64 => (calendar(1000), "the years 0000 to 9999"),
+        T::Date32 => (-719_528..=2_932_896, "the years 0000 to 9999"),
+        T::Time32(unit) | T::Time64(unit) => (0..=86_400 * per_second(unit) - 1, "one day"),
         _ => return Ok(()),
     };
     let data = array.to_data();
     let offset = data.offset();
     let value = |i: usize| match array.data_type() {
-        DataType::Date32 => i64::from(data.buffers()[0].typed_data::<i32>()[offset + i]),
+        T::Date32 | T::Time32(_) => i64::from(data.buffers()[0].typed_data::<i32>()[offset + i]),
         _ => data.buffers()[0].typed_data::<i64>()[offset + i],
     };
     for i in 0..array.len() {
-        if !array.is_null(i) && !(-limit..=limit).contains(&value(i)) {
+        if !array.is_null(i) && !range.contains(&value(i)) {
             return Err(Error::invalid(format!(
-                "the value {} of type {} is beyond the calendar that text can show; choose a binary format",
+                "the value {} of type {} is outside {what}, which is what text can show; choose a binary format",
                 value(i),
                 crate::types::type_name(array.data_type())
             )));
@@ -333,8 +343,9 @@ mod tests {
     use super::*;
     use arrow_array::types::Int8Type;
     use arrow_array::{
-        BinaryArray, Decimal128Array, DictionaryArray, DurationSecondArray, FixedSizeBinaryArray,
-        TimestampSecondArray,
+        BinaryArray, Date32Array, Date64Array, Decimal128Array, DictionaryArray, DurationSecondArray,
+        FixedSizeBinaryArray, Time32SecondArray, Time64NanosecondArray, TimestampMicrosecondArray,
+        TimestampNanosecondArray, TimestampSecondArray,
     };
 
     fn round(array: ArrayRef) {
@@ -381,8 +392,26 @@ mod tests {
     }
 
     #[test]
-    fn a_time_beyond_the_calendar_is_an_error_and_not_a_text() {
-        let array: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
-        assert!(to_text(&array).unwrap_err().to_string().contains("beyond the calendar"));
+    fn a_time_beyond_the_calendar_or_the_day_is_an_error_and_not_a_text() {
+        let beyond: [ArrayRef; 8] = [
+            Arc::new(TimestampSecondArray::from(vec![i64::MAX])),
+            Arc::new(TimestampSecondArray::from(vec![253_402_300_800])),
+            Arc::new(TimestampMicrosecondArray::from(vec![i64::MAX])),
+            Arc::new(Date32Array::from(vec![2_932_897])),
+            Arc::new(Date64Array::from(vec![i64::MIN])),
+            Arc::new(Time32SecondArray::from(vec![86_400])),
+            Arc::new(Time32SecondArray::from(vec![-1])),
+            Arc::new(Time64NanosecondArray::from(vec![86_400_000_000_000])),
+        ];
+        for array in beyond {
+            let e = to_text(&array).unwrap_err().to_string();
+            assert!(e.contains("which is what text can show"), "{e}");
+        }
+        let within: [ArrayRef; 3] = [
+            Arc::new(TimestampSecondArray::from(vec![253_402_300_799])),
+            Arc::new(TimestampNanosecondArray::from(vec![i64::MAX, i64::MIN])),
+            Arc::new(Time32SecondArray::from(vec![86_399])),
+        ];
+        assert!(within.iter().all(|a| to_text(a).is_ok()));
     }
 }
