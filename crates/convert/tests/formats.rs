@@ -458,3 +458,21 @@ fn a_value_that_its_type_would_cut_is_an_error_that_names_row_column_and_value()
     let e = refusal("t.csv", "n\nx\n", Some(("n", DataType::Null)));
     assert!(e.starts_with("row 0, column n: expected null, found \"x\""), "{e}");
 }
+
+#[test]
+fn an_object_has_one_member_of_a_name_when_written_and_when_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.jsonl");
+    let one = |v: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![v])) };
+    let fields: Vec<_> =
+        ["x", "x", "x#2", "x#2"].map(|n| Field::new(n, DataType::Int64, true)).into_iter().collect();
+    let batch =
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![one(1), one(2), one(3), one(4)]).unwrap();
+    write(Format::Jsonl, &path, &[batch], &WriterOptions::default()).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"x\":1,\"x#3\":2,\"x#2\":3,\"x#2#2\":4}\n");
+
+    let e = refusal("t.jsonl", "{\"a\":1}\n{\"a\":1,\n\"a\":2}\n", None);
+    assert!(e.starts_with("row 1: two members called \"a\""), "{e}");
+    let e = refusal("t.jsonl", "{\"s\":[{\"a\":1,\"b\":2,\"a\":null}]}\n", None);
+    assert!(e.starts_with("row 0: two members called \"a\""), "{e}");
+}
