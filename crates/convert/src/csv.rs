@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use arrow_csv::reader::{Decoder, Format};
 use arrow_csv::{ReaderBuilder, WriterBuilder};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -16,12 +17,15 @@ use crate::guard::{arrow_error, guard, short};
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::reader::{Batches, Selection};
+use crate::records::{self, Checked};
 use crate::text::{batch_from_text, batch_to_text, reading_schema, text_schema};
 use crate::writer::BatchWriter;
 
 const READING: &str = "reading CSV";
 /// Rows that types are guessed from.
 pub(crate) const GUESS_ROWS: usize = 1000;
+/// Bytes looked at together.
+pub(crate) const CHUNK: u64 = 1 << 16;
 /// What a message adds when a value does not fit.
 pub(crate) const HINT: &str = "types are guessed from the first 1,000 rows; --schema F.json sets them";
 
@@ -37,8 +41,10 @@ impl Source {
         let bytes = FromStart::new(bytes);
         let format = Format::default().with_header(true);
         let (guessed, _) = bytes.peek(|start: &mut dyn Read| {
-            guard(READING, || {
-                format.infer_schema(start, Some(GUESS_ROWS)).map_err(|e| arrow_error(READING, e))
+            Checked::look(start, records::Records::csv(), |start| {
+                guard(READING, || {
+                    format.infer_schema(start, Some(GUESS_ROWS)).map_err(|e| arrow_error(READING, e))
+                })
             })
         })?;
         let guessed = guessed.0;
@@ -76,7 +82,7 @@ impl Source {
             schema: self.schema.clone(),
             line: Vec::new(),
             at: 0,
-            quoted: false,
+            records: records::Records::csv(),
             pending: 0,
             batch_bytes: selection.batch_bytes.max(1),
             rows: 0,
@@ -128,14 +134,14 @@ fn csv_schema(schema: &Schema) -> SchemaRef {
 }
 
 /// Feeds lines to the decoder and takes a batch out when enough bytes went in. The decoder cannot give a batch in
-/// the middle of a record, so the quotes are counted to know where records end.
+/// the middle of a record, so quotes are followed to know where records end.
 struct Records {
     lines: BufReader<Box<dyn Read + Send>>,
     decoder: Decoder,
     schema: SchemaRef,
     line: Vec<u8>,
     at: usize,
-    quoted: bool,
+    records: records::Records,
     pending: usize,
     batch_bytes: usize,
     /// Rows of all batches so far, for messages.
@@ -148,21 +154,23 @@ impl Records {
         loop {
             if self.at == self.line.len() {
                 if self.pending >= self.batch_bytes
-                    && !self.quoted
+                    && self.records.between()
                     && let Some(batch) = self.flush()?
                 {
                     return Ok(Some(batch));
                 }
                 self.line.clear();
                 self.at = 0;
-                self.lines.read_until(b'\n', &mut self.line).map_err(|e| Error::io(READING, e))?;
+                let mut lines = (&mut self.lines).take(CHUNK);
+                lines.read_until(b'\n', &mut self.line).map_err(|e| Error::io(READING, e))?;
                 if self.line.is_empty() {
                     self.done = true;
+                    self.records.finish()?;
                     // An empty read tells the decoder that the last record has ended.
                     self.feed()?;
                     return self.flush();
                 }
-                self.quoted ^= self.line.iter().filter(|b| **b == b'"').count() % 2 == 1;
+                self.records.follow(&self.line)?;
             }
             let taken = self.feed()?;
             self.at += taken;
@@ -260,6 +268,10 @@ impl Writer {
     }
 }
 
+fn has_nul<'a>(mut values: impl Iterator<Item = Option<&'a str>>) -> bool {
+    values.any(|v| v.is_some_and(|v| v.as_bytes().contains(&0)))
+}
+
 fn writing(e: arrow_schema::ArrowError) -> Error {
     arrow_error("writing CSV", e)
 }
@@ -267,6 +279,20 @@ fn writing(e: arrow_schema::ArrowError) -> Error {
 impl BatchWriter for Writer {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let text = batch_to_text(batch, &self.schema)?;
+        for (column, field) in text.columns().iter().zip(self.schema.fields()) {
+            let nul = match column.data_type() {
+                DataType::Utf8 => has_nul(column.as_string::<i32>().iter()),
+                DataType::LargeUtf8 => has_nul(column.as_string::<i64>().iter()),
+                DataType::Utf8View => has_nul(column.as_string_view().iter()),
+                _ => false,
+            };
+            if nul || field.name().contains('\0') {
+                return Err(Error::unsupported(format!(
+                    "column {:?} has a text with a NUL byte, which CSV cannot hold; choose jsonl or a binary format",
+                    field.name()
+                )));
+            }
+        }
         guard("writing CSV", || self.inner.write(&text).map_err(writing))
     }
 

@@ -19,12 +19,13 @@ use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 use pennon_file::{Error, Result};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::csv::{GUESS_ROWS, HINT, override_types};
+use crate::csv::{CHUNK, GUESS_ROWS, HINT, override_types};
 use crate::guard::{arrow_error, guard, one_line, short};
 use crate::guess;
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::reader::{Batches, Selection};
+use crate::records::{Checked, Records};
 use crate::text::{batch_from_text, batch_to_text, reading_schema, text_schema};
 use crate::writer::BatchWriter;
 
@@ -41,8 +42,9 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn open(name: &str, bytes: Bytes, given: Option<&Schema>) -> Result<Self> {
         let bytes = FromStart::new(bytes);
-        let (guessed, _) =
-            bytes.peek(|start: &mut dyn Read| guess::schema(BufReader::new(start), GUESS_ROWS))?;
+        let (guessed, _) = bytes.peek(|start: &mut dyn Read| {
+            Checked::look(start, Records::lines(), |start| guess::schema(BufReader::new(start), GUESS_ROWS))
+        })?;
         // What was given comes first; it may well be absent from the first rows, or from all.
         let mut fields: Vec<FieldRef> = given.map(|g| g.fields().to_vec()).unwrap_or_default();
         for field in guessed.fields() {
@@ -85,6 +87,8 @@ impl Source {
             batch_bytes: selection.batch_bytes.max(1),
             line: Vec::new(),
             at: 0,
+            records: Records::lines(),
+            partial: 0,
             pending: 0,
             rows: 0,
             done: false,
@@ -105,6 +109,9 @@ struct Lines {
     batch_bytes: usize,
     line: Vec<u8>,
     at: usize,
+    records: Records,
+    /// Bytes of the object that has not ended.
+    partial: usize,
     pending: usize,
     /// Rows of all batches so far, for messages.
     rows: u64,
@@ -121,7 +128,9 @@ impl Lines {
             if self.at == self.line.len() {
                 self.line.clear();
                 self.at = 0;
-                self.lines.read_until(b'\n', &mut self.line).map_err(|e| Error::io(READING, e))?;
+                let mut lines = (&mut self.lines).take(CHUNK);
+                lines.read_until(b'\n', &mut self.line).map_err(|e| Error::io(READING, e))?;
+                self.records.follow(&self.line)?;
                 if self.line.is_empty() {
                     self.done = true;
                     return self.flush();
@@ -140,6 +149,9 @@ impl Lines {
             self.fed.extend_from_slice(&self.line[self.at..self.at + taken]);
             self.at += taken;
             self.pending += taken;
+            // An object may go over many lines.
+            self.partial = if self.decoder.has_partial_record() { self.partial + taken } else { 0 };
+            self.records.check(self.partial)?;
         }
     }
 

@@ -44,6 +44,7 @@ mod parquet;
 mod projection;
 mod reader;
 mod rebatch;
+mod records;
 mod schema_json;
 mod take;
 mod text;

@@ -476,3 +476,27 @@ fn an_object_has_one_member_of_a_name_when_written_and_when_read() {
     let e = refusal("t.jsonl", "{\"s\":[{\"a\":1,\"b\":2,\"a\":null}]}\n", None);
     assert!(e.starts_with("row 0: two members called \"a\""), "{e}");
 }
+
+#[test]
+fn csv_with_odd_quotes_and_nul_bytes_is_told_apart_from_csv_that_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    std::fs::write(&path, format!("a\n5\" pipe\n{}", "xxxxxxxxxx\n".repeat(1000))).unwrap();
+    let batches = open(&path, None).unwrap().batches(&Selection::default().with_batch_bytes(1000)).unwrap();
+    assert!(batches.count() > 5);
+    let e = refusal("t.csv", "a,b\n1,2\n3,\"4\n5,6\n", None);
+    assert!(e.starts_with("corrupt file: row 1: a quote opened there does not close"), "{e}");
+
+    let e = refusal("t.csv", &format!("a\n{}\0\n", "x\n".repeat(9000)), None);
+    assert!(e.starts_with("row 9000: expected text, found a NUL byte"), "{e}");
+    let zeros = Input::stream("zeros", Box::new(std::io::repeat(0)));
+    for format in [Format::Csv, Format::Jsonl] {
+        let mut options = ReadOptions::default();
+        options.format = Some(format);
+        let e = Reader::open(&zeros, &options).map(drop).unwrap_err().to_string();
+        assert!(e.contains("NUL byte") || e.contains("only once"), "{e}");
+    }
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["a\0b"]));
+    let batch = RecordBatch::try_from_iter([("a", text)]).unwrap();
+    assert!(write(Format::Csv, &path, &[batch], &WriterOptions::default()).is_err());
+}
