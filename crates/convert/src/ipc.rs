@@ -26,13 +26,13 @@ const READING: &str = "reading Arrow IPC";
 const WRITING: &str = "writing Arrow IPC";
 
 /// A file with an index of its batches.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct FileSource {
     file: Arc<File>,
     len: u64,
     schema: SchemaRef,
     /// First row of each batch, and the number of rows at the end.
-    starts: Vec<u64>,
+    starts: Arc<[u64]>,
 }
 
 impl FileSource {
@@ -43,7 +43,7 @@ impl FileSource {
         let file = Arc::new(file);
         let starts = guard(READING, || batch_starts(&file, len))?;
         let schema = reader(&file, len, None)?.schema();
-        Ok(Self { file, len, schema, starts })
+        Ok(Self { file, len, schema, starts: starts.into() })
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {

@@ -34,7 +34,7 @@ const FIRST_ROWS: usize = 1024;
 const ZSTD_LEVEL: i32 = 3;
 
 /// A Parquet file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Source {
     file: At,
     metadata: ArrowReaderMetadata,
