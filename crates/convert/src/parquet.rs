@@ -21,6 +21,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{ChunkReader, Length};
 use pennon_file::{Compression, Error, Result};
 
+use crate::dictionary::Unifier;
 use crate::guard::{arrow_error, guard, one_line};
 use crate::input::{Bytes, Cursor64};
 use crate::output::{Buffered, Output, Staged, unbuffer};
@@ -359,6 +360,8 @@ impl Iterator for Groups {
 /// Writes Parquet with memory bounded by the size of a row group.
 pub(crate) struct Writer {
     inner: ArrowWriter<Buffered>,
+    /// Counts the values of dictionaries with narrow keys: a reader makes one dictionary of many.
+    dictionaries: Option<Unifier>,
 }
 
 impl Writer {
@@ -381,7 +384,7 @@ impl Writer {
             ArrowWriter::try_new(BufWriter::with_capacity(1 << 16, output), schema.clone(), Some(properties))
                 .map_err(|e| unwritable(parquet_error("writing Parquet", e)))
         })?;
-        Ok(Self { inner })
+        Ok(Self { inner, dictionaries: Unifier::narrow(schema) })
     }
 }
 
@@ -397,6 +400,9 @@ fn zstd_level(level: i32) -> Result<ZstdLevel> {
 
 impl BatchWriter for Writer {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if let Some(dictionaries) = &mut self.dictionaries {
+            dictionaries.unify(batch)?;
+        }
         guard("writing Parquet", || {
             self.inner.write(batch).map_err(|e| unwritable(parquet_error("writing Parquet", e)))
         })
