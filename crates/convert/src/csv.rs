@@ -100,6 +100,7 @@ pub(crate) fn override_types(name: &str, guessed: &Schema, given: Option<&Schema
     if let Some(given) = given {
         metadata = given.metadata().clone();
         for field in given.fields() {
+            check_width(name, field)?;
             let place = fields.iter_mut().find(|f| f.name() == field.name());
             *place.ok_or_else(|| {
                 Error::invalid(format!(
@@ -110,6 +111,33 @@ pub(crate) fn override_types(name: &str, guessed: &Schema, given: Option<&Schema
         }
     }
     Ok(Arc::new(Schema::new(fields).with_metadata(metadata)))
+}
+
+/// A value of a list of fixed size takes its room even if it is null.
+fn check_width(name: &str, field: &Field) -> Result<()> {
+    const MOST: u64 = 1 << 30;
+    let bytes = value_bytes(field.data_type());
+    if bytes > MOST {
+        return Err(Error::limit(format!(
+            "{name}: one value of column {:?} of type {} takes {bytes} bytes, more than {MOST}",
+            field.name(),
+            crate::types::type_name(field.data_type())
+        )));
+    }
+    crate::types::children(field.data_type()).iter().try_for_each(|f| check_width(name, f))
+}
+
+/// The least bytes of a value, null or not, while it is read.
+pub(crate) fn value_bytes(data_type: &DataType) -> u64 {
+    let children = crate::types::children(data_type);
+    let inner = children.iter().map(|f| value_bytes(f.data_type())).fold(0, u64::saturating_add);
+    match data_type {
+        DataType::FixedSizeList(_, n) => inner.saturating_mul(u64::try_from(*n).unwrap_or(0)),
+        DataType::FixedSizeBinary(n) => u64::try_from(*n).unwrap_or(0),
+        DataType::Struct(_) => inner,
+        // Only what lists hold grows beyond an offset, and that has to be in the input.
+        _ => data_type.primitive_width().unwrap_or(8).max(8) as u64,
+    }
 }
 
 /// A type without the null type in it.

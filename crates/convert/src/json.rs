@@ -19,7 +19,7 @@ use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 use pennon_file::{Error, Result};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::csv::{CHUNK, GUESS_ROWS, HINT, override_types};
+use crate::csv::{CHUNK, GUESS_ROWS, HINT, override_types, value_bytes};
 use crate::guard::{arrow_error, guard, one_line, short};
 use crate::guess;
 use crate::input::{Bytes, FromStart};
@@ -67,9 +67,14 @@ impl Source {
 
     pub(crate) fn batches(&self, selection: &Selection) -> Result<Batches> {
         let reading = reading_schema(&self.schema, true);
+        // A null in a list of fixed size is four bytes here and the size of the list there.
+        let row_bytes = self.schema.fields().iter().map(|f| value_bytes(f.data_type()));
+        let row_bytes = row_bytes.fold(1, u64::saturating_add);
+        let most = usize::try_from(selection.batch_bytes as u64 / row_bytes).unwrap_or(usize::MAX);
+        let batch_rows = selection.batch_rows.min(most).clamp(1, 65_536);
         let decoder = guard(READING, || {
             ReaderBuilder::new(reading.clone())
-                .with_batch_size(selection.batch_rows.clamp(1, 65_536))
+                .with_batch_size(batch_rows)
                 // A member that no column stands for would be lost.
                 .with_strict_mode(true)
                 // A column of texts and numbers was guessed to be text; nothing is lost by that.
@@ -83,7 +88,7 @@ impl Source {
             schema: self.schema.clone(),
             reading,
             fed: Vec::new(),
-            batch_rows: selection.batch_rows.clamp(1, 65_536),
+            batch_rows,
             batch_bytes: selection.batch_bytes.max(1),
             line: Vec::new(),
             at: 0,

@@ -500,3 +500,36 @@ fn csv_with_odd_quotes_and_nul_bytes_is_told_apart_from_csv_that_ends() {
     let batch = RecordBatch::try_from_iter([("a", text)]).unwrap();
     assert!(write(Format::Csv, &path, &[batch], &WriterOptions::default()).is_err());
 }
+
+#[test]
+fn a_fixed_size_list_that_no_memory_holds_is_a_limit() {
+    let item = |t: DataType| Arc::new(Field::new("item", t, true));
+    let inner = DataType::FixedSizeList(item(DataType::Int8), 50_000);
+    for t in [
+        DataType::FixedSizeList(item(DataType::Int8), 2_000_000_000),
+        DataType::FixedSizeList(item(inner), 50_000),
+        DataType::List(item(DataType::FixedSizeList(item(DataType::Utf8), i32::MAX))),
+    ] {
+        let e = refusal("t.jsonl", "{\"a\":null}\n", Some(("a", t)));
+        assert!(e.starts_with("limit: ") && e.contains("one value of column"), "{e}");
+    }
+}
+
+#[test]
+fn parquet_refuses_more_dictionary_values_than_its_readers_keys_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.parquet");
+    let make = |from: usize| -> RecordBatch {
+        let names: Vec<_> = (from..from + 100).map(|i| i.to_string()).collect();
+        let column: ArrayRef =
+            Arc::new(names.iter().map(|n| Some(n.as_str())).collect::<DictionaryArray<Int8Type>>());
+        RecordBatch::try_from_iter_with_nullable([("k", column, true)]).unwrap()
+    };
+    write(Format::Parquet, &path, &[make(0), make(20)], &WriterOptions::default()).unwrap();
+    assert_eq!(all(&open(&path, None).unwrap(), &Selection::default()).num_rows(), 200);
+    let e = write(Format::Parquet, &path, &[make(0), make(100)], &WriterOptions::default()).unwrap_err();
+    assert!(e.to_string().contains("the dictionary has 200 values"), "{e}");
+    let path = dir.path().join("t.arrows");
+    write(Format::ArrowStream, &path, &[make(0), make(100)], &WriterOptions::default()).unwrap();
+    assert_eq!(open(&path, None).unwrap().count().unwrap(), 200);
+}
