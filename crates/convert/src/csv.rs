@@ -13,7 +13,7 @@ use arrow_csv::{ReaderBuilder, WriterBuilder};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pennon_file::{Error, Result};
 
-use crate::guard::{arrow_error, guard, short};
+use crate::guard::{arrow_error, cut, guard, short};
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::reader::{Batches, Selection};
@@ -231,7 +231,7 @@ impl Records {
         let hinted = |e: Error| {
             Error::invalid(format!(
                 "{}; {HINT}",
-                misfit(e.message(), &schema).unwrap_or_else(|| e.message().to_owned())
+                misfit(e.message(), &schema).unwrap_or_else(|| cut(e.message()))
             ))
         };
         match batch.map_err(hinted)? {
