@@ -40,8 +40,9 @@ enum Shape {
     Object(Vec<(String, Shape)>),
 }
 
-/// Guesses the schema of the objects at the start of `from`.
-pub(crate) fn schema(from: impl Read, rows: usize) -> Result<Schema> {
+/// Guesses the schema of the objects at the start of `from`, of which so many are looked at, and counts these.
+pub(crate) fn schema(from: impl Read, rows: usize) -> Result<(Schema, usize)> {
+    let mut count = 0;
     let mut all = Shape::Object(Vec::new());
     let values = serde_json::Deserializer::from_reader(from).into_iter::<Shape>();
     for (row, value) in values.take(rows).enumerate() {
@@ -52,16 +53,16 @@ pub(crate) fn schema(from: impl Read, rows: usize) -> Result<Schema> {
         if !matches!(value, Shape::Object(_)) {
             return Err(Error::invalid(format!("row {row}: expected an object, found {}", value.name())));
         }
+        count += 1;
         all = all
             .merge(value, "")
             .map_err(|what| Error::invalid(format!("row {row}: {what}; --schema F.json sets types")))?;
     }
-    match all {
-        Shape::Object(members) => {
-            Ok(Schema::new(members.into_iter().map(|(n, s)| s.field(&n)).collect::<Vec<_>>()))
-        }
-        _ => Ok(Schema::empty()),
-    }
+    let members = match all {
+        Shape::Object(members) => members,
+        _ => Vec::new(),
+    };
+    Ok((Schema::new(members.into_iter().map(|(n, s)| s.field(&n)).collect::<Vec<_>>()), count))
 }
 
 impl Shape {
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     fn guess(text: &str) -> String {
-        let each = schema(text.as_bytes(), 1000).map(|s| {
+        let each = schema(text.as_bytes(), 1000).map(|(s, _)| {
             s.fields()
                 .iter()
                 .map(|f| format!("{}: {}", f.name(), crate::types::type_name(f.data_type())))

@@ -20,7 +20,7 @@ use pennon_file::{Error, Result};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::csv::{CHUNK, GUESS_ROWS, HINT, override_types, value_bytes};
-use crate::guard::{arrow_error, guard, one_line, short};
+use crate::guard::{arrow_error, cut, guard, one_line, short};
 use crate::guess;
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
@@ -42,7 +42,7 @@ pub(crate) struct Source {
 impl Source {
     pub(crate) fn open(name: &str, bytes: Bytes, given: Option<&Schema>) -> Result<Self> {
         let bytes = FromStart::new(bytes);
-        let (guessed, _) = bytes.peek(|start: &mut dyn Read| {
+        let ((guessed, rows), _) = bytes.peek(|start: &mut dyn Read| {
             Checked::look(start, Records::lines(), |start| guess::schema(BufReader::new(start), GUESS_ROWS))
         })?;
         // What was given comes first; it may well be absent from the first rows, or from all.
@@ -53,7 +53,8 @@ impl Source {
             }
         }
         let guessed = Schema::new(fields);
-        if guessed.fields().is_empty() {
+        // Without rows there are the columns that were given, or none.
+        if guessed.fields().is_empty() && rows > 0 {
             return Err(Error::invalid(format!(
                 "{name}: expected objects with at least one member, found none; --schema F.json gives columns"
             )));
@@ -165,7 +166,7 @@ impl Lines {
         let decoder = &mut self.decoder;
         let batch = guard(READING, || decoder.flush().map_err(|e| arrow_error(READING, e)));
         let hinted = |e: Error| Error::invalid(format!("{}; {HINT}", e.message()));
-        let batch = batch.map_err(|e| self.placed(hinted(e)))?;
+        let batch = batch.map_err(|e| hinted(self.placed(e)))?;
         let shape = DataType::Struct(self.reading.fields().clone());
         let mut texts = serde_json::Deserializer::from_slice(&self.fed);
         for row in (self.rows..).take(batch.as_ref().map_or(0, RecordBatch::num_rows)) {
@@ -182,7 +183,7 @@ impl Lines {
 
     /// The decoder speaks of no place.
     fn placed(&self, e: Error) -> Error {
-        Error::invalid(format!("{} (after row {})", e.message(), self.rows + self.decoder.len() as u64))
+        Error::invalid(format!("{} (after row {})", cut(e.message()), self.rows + self.decoder.len() as u64))
     }
 }
 

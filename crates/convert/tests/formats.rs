@@ -533,3 +533,33 @@ fn parquet_refuses_more_dictionary_values_than_its_readers_keys_hold() {
     write(Format::ArrowStream, &path, &[make(0), make(100)], &WriterOptions::default()).unwrap();
     assert_eq!(open(&path, None).unwrap().count().unwrap(), 200);
 }
+
+#[test]
+fn json_lines_without_rows_are_a_table_without_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.jsonl");
+    write(Format::Jsonl, &path, &[flat(0)], &WriterOptions::default()).unwrap();
+    let reader = open(&path, Some(flat(0).schema())).unwrap();
+    assert_eq!((reader.count().unwrap(), reader.schema().fields()), (0, flat(0).schema().fields()));
+    assert_eq!(open(&path, None).unwrap().count().unwrap(), 0);
+    let path = dir.path().join("empty");
+    std::fs::write(&path, "\n").unwrap();
+    let mut options = ReadOptions::default();
+    options.format = Some(Format::Jsonl);
+    assert_eq!(Reader::open(&Input::path(&path), &options).unwrap().count().unwrap(), 0);
+    assert!(refusal("t.jsonl", "{}\n", None).contains("at least one member"));
+}
+
+#[test]
+fn a_message_shows_little_of_a_long_value() {
+    let long = "y".repeat(5000);
+    for (name, text) in [
+        ("t.csv", format!("a\n{}{long}\n", "1\n".repeat(1200))),
+        ("t.jsonl", format!("{}{{\"a\":\"{long}\"}}\n", "{\"a\":1}\n".repeat(1200))),
+        ("t.jsonl", format!("{}{{\"a\":\"{long}\"}}\n", "{\"a\":true}\n".repeat(1200))),
+        ("t.jsonl", format!("{}{{\"{long}\":1}}\n", "{\"a\":true}\n".repeat(1200))),
+    ] {
+        let e = refusal(name, &text, None);
+        assert!(e.matches('y').count() < 80, "{e}");
+    }
+}
