@@ -120,6 +120,29 @@ impl Source {
         rows.fold(0, u64::saturating_add)
     }
 
+    /// Refuses columns in a compression method that is not read.
+    fn check_compression(&self, projection: Option<&Projection>) -> Result<()> {
+        use parquet::basic::Compression as C;
+        let mask = self.mask(projection);
+        for group in self.metadata.metadata().row_groups() {
+            for (i, column) in group.columns().iter().enumerate() {
+                let method = match column.compression() {
+                    C::GZIP(_) => "gzip",
+                    C::BROTLI(_) => "Brotli",
+                    C::LZO => "LZO",
+                    _ => continue,
+                };
+                if mask.leaf_included(i) {
+                    return Err(Error::unsupported(format!(
+                        "column {} is compressed with {method}, which is not read; rewrite the file with zstd",
+                        column.column_path().string()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn mask(&self, projection: Option<&Projection>) -> ProjectionMask {
         match projection {
             None => ProjectionMask::all(),
@@ -130,6 +153,7 @@ impl Source {
     }
 
     pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
+        self.check_compression(projection)?;
         let mut groups = Vec::new();
         let mut first = 0u64;
         for (index, group) in self.metadata.metadata().row_groups().iter().enumerate() {
@@ -211,6 +235,7 @@ impl Source {
         if rows.is_empty() {
             return Ok(Box::new(std::iter::empty()));
         }
+        self.check_compression(projection)?;
         if !self.can_skip(projection) {
             return self.picked(rows, projection);
         }

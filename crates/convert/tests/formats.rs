@@ -563,3 +563,52 @@ fn a_message_shows_little_of_a_long_value() {
         assert!(e.matches('y').count() < 80, "{e}");
     }
 }
+
+#[test]
+fn bytes_after_the_end_of_an_arrow_stream_are_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.arrows");
+    write(Format::ArrowStream, &path, &[flat(5)], &WriterOptions::default()).unwrap();
+    let mut twice = std::fs::read(&path).unwrap();
+    twice.extend_from_within(..);
+    std::fs::write(&path, twice).unwrap();
+    let e = open(&path, None).unwrap().count().unwrap_err().to_string();
+    assert!(e.contains("bytes after the end of the stream"), "{e}");
+}
+
+#[test]
+fn what_parquet_cannot_hold_is_refused_by_column_before_there_is_an_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let union = arrow_schema::UnionFields::try_new([0], [Field::new("a", DataType::Int8, true)]).unwrap();
+    let union = DataType::Union(union, arrow_schema::UnionMode::Sparse);
+    let list = DataType::List(Arc::new(Field::new("item", DataType::FixedSizeBinary(0), true)));
+    for t in [union, list] {
+        let batch = RecordBatch::new_empty(Arc::new(Schema::new(vec![Field::new("c", t, false)])));
+        let e = write(Format::Parquet, &dir.path().join("t.parquet"), &[batch], &WriterOptions::default())
+            .unwrap_err()
+            .to_string();
+        assert!(e.starts_with("unsupported: column \"c\" of type"), "{e}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn parquet_with_gzip_is_unsupported_and_not_corrupt() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.parquet");
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    let batch = RecordBatch::try_from_iter([("c", column)]).unwrap();
+    write(Format::Parquet, &path, &[batch], &WriterOptions::default()).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    // The footer says zstd in a byte of value 12 (6, doubled); gzip would be 4.
+    let mut messages = Vec::new();
+    for at in (0..good.len()).filter(|at| good[*at] == 12) {
+        let mut bytes = good.clone();
+        bytes[at] = 4;
+        std::fs::write(&path, bytes).unwrap();
+        messages.extend(open(&path, None).and_then(|r| r.batches(&Selection::default()).map(drop)).err());
+    }
+    let wanted =
+        "unsupported: column c is compressed with gzip, which is not read; rewrite the file with zstd";
+    assert!(messages.iter().any(|e| e.to_string().starts_with(wanted)), "{messages:?}");
+}
