@@ -7,21 +7,25 @@ use std::io::{BufRead, BufReader, BufWriter, Read};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
 use arrow_csv::reader::{Decoder, Format};
 use arrow_csv::{ReaderBuilder, WriterBuilder};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use pennon_file::{Error, Result};
 
-use crate::guard::{arrow_error, guard};
+use crate::guard::{arrow_error, cut, guard, short};
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::reader::{Batches, Selection};
-use crate::text::{batch_from_text, batch_to_text, text_schema};
+use crate::records::{self, Checked};
+use crate::text::{batch_from_text, batch_to_text, reading_schema, text_schema};
 use crate::writer::BatchWriter;
 
 const READING: &str = "reading CSV";
 /// Rows that types are guessed from.
 pub(crate) const GUESS_ROWS: usize = 1000;
+/// Bytes looked at together.
+pub(crate) const CHUNK: u64 = 1 << 16;
 /// What a message adds when a value does not fit.
 pub(crate) const HINT: &str = "types are guessed from the first 1,000 rows; --schema F.json sets them";
 
@@ -37,8 +41,10 @@ impl Source {
         let bytes = FromStart::new(bytes);
         let format = Format::default().with_header(true);
         let (guessed, _) = bytes.peek(|start: &mut dyn Read| {
-            guard(READING, || {
-                format.infer_schema(start, Some(GUESS_ROWS)).map_err(|e| arrow_error(READING, e))
+            Checked::look(start, records::Records::csv(), |start| {
+                guard(READING, || {
+                    format.infer_schema(start, Some(GUESS_ROWS)).map_err(|e| arrow_error(READING, e))
+                })
             })
         })?;
         let guessed = guessed.0;
@@ -76,9 +82,10 @@ impl Source {
             schema: self.schema.clone(),
             line: Vec::new(),
             at: 0,
-            quoted: false,
+            records: records::Records::csv(),
             pending: 0,
             batch_bytes: selection.batch_bytes.max(1),
+            rows: 0,
             done: false,
         }))
     }
@@ -93,6 +100,7 @@ pub(crate) fn override_types(name: &str, guessed: &Schema, given: Option<&Schema
     if let Some(given) = given {
         metadata = given.metadata().clone();
         for field in given.fields() {
+            check_width(name, field)?;
             let place = fields.iter_mut().find(|f| f.name() == field.name());
             *place.ok_or_else(|| {
                 Error::invalid(format!(
@@ -103,6 +111,33 @@ pub(crate) fn override_types(name: &str, guessed: &Schema, given: Option<&Schema
         }
     }
     Ok(Arc::new(Schema::new(fields).with_metadata(metadata)))
+}
+
+/// A value of a list of fixed size takes its room even if it is null.
+fn check_width(name: &str, field: &Field) -> Result<()> {
+    const MOST: u64 = 1 << 30;
+    let bytes = value_bytes(field.data_type());
+    if bytes > MOST {
+        return Err(Error::limit(format!(
+            "{name}: one value of column {:?} of type {} takes {bytes} bytes, more than {MOST}",
+            field.name(),
+            crate::types::type_name(field.data_type())
+        )));
+    }
+    crate::types::children(field.data_type()).iter().try_for_each(|f| check_width(name, f))
+}
+
+/// The least bytes of a value, null or not, while it is read.
+pub(crate) fn value_bytes(data_type: &DataType) -> u64 {
+    let children = crate::types::children(data_type);
+    let inner = children.iter().map(|f| value_bytes(f.data_type())).fold(0, u64::saturating_add);
+    match data_type {
+        DataType::FixedSizeList(_, n) => inner.saturating_mul(u64::try_from(*n).unwrap_or(0)),
+        DataType::FixedSizeBinary(n) => u64::try_from(*n).unwrap_or(0),
+        DataType::Struct(_) => inner,
+        // Only what lists hold grows beyond an offset, and that has to be in the input.
+        _ => data_type.primitive_width().unwrap_or(8).max(8) as u64,
+    }
 }
 
 /// A type without the null type in it.
@@ -118,7 +153,7 @@ fn seen(data_type: &DataType) -> DataType {
 
 /// The types that the CSV decoder makes. It has one of the three string types only.
 fn csv_schema(schema: &Schema) -> SchemaRef {
-    let text = text_schema(schema);
+    let text = reading_schema(schema, false);
     let fields = text.fields().iter().map(|f| match f.data_type() {
         DataType::LargeUtf8 => Arc::new(f.as_ref().clone().with_data_type(DataType::Utf8)),
         _ => f.clone(),
@@ -127,16 +162,18 @@ fn csv_schema(schema: &Schema) -> SchemaRef {
 }
 
 /// Feeds lines to the decoder and takes a batch out when enough bytes went in. The decoder cannot give a batch in
-/// the middle of a record, so the quotes are counted to know where records end.
+/// the middle of a record, so quotes are followed to know where records end.
 struct Records {
     lines: BufReader<Box<dyn Read + Send>>,
     decoder: Decoder,
     schema: SchemaRef,
     line: Vec<u8>,
     at: usize,
-    quoted: bool,
+    records: records::Records,
     pending: usize,
     batch_bytes: usize,
+    /// Rows of all batches so far, for messages.
+    rows: u64,
     done: bool,
 }
 
@@ -145,21 +182,23 @@ impl Records {
         loop {
             if self.at == self.line.len() {
                 if self.pending >= self.batch_bytes
-                    && !self.quoted
+                    && self.records.between()
                     && let Some(batch) = self.flush()?
                 {
                     return Ok(Some(batch));
                 }
                 self.line.clear();
                 self.at = 0;
-                self.lines.read_until(b'\n', &mut self.line).map_err(|e| Error::io(READING, e))?;
+                let mut lines = (&mut self.lines).take(CHUNK);
+                lines.read_until(b'\n', &mut self.line).map_err(|e| Error::io(READING, e))?;
                 if self.line.is_empty() {
                     self.done = true;
+                    self.records.finish()?;
                     // An empty read tells the decoder that the last record has ended.
                     self.feed()?;
                     return self.flush();
                 }
-                self.quoted ^= self.line.iter().filter(|b| **b == b'"').count() % 2 == 1;
+                self.records.follow(&self.line)?;
             }
             let taken = self.feed()?;
             self.at += taken;
@@ -192,11 +231,15 @@ impl Records {
         let hinted = |e: Error| {
             Error::invalid(format!(
                 "{}; {HINT}",
-                misfit(e.message(), &schema).unwrap_or_else(|| e.message().to_owned())
+                misfit(e.message(), &schema).unwrap_or_else(|| cut(e.message()))
             ))
         };
         match batch.map_err(hinted)? {
-            Some(batch) => batch_from_text(&batch, &self.schema).map(Some).map_err(hinted),
+            Some(batch) => {
+                let batch = batch_from_text(&batch, &self.schema, self.rows, false).map_err(hinted)?;
+                self.rows += batch.num_rows() as u64;
+                Ok(Some(batch))
+            }
             None => Ok(None),
         }
     }
@@ -215,8 +258,9 @@ fn misfit(message: &str, schema: &Schema) -> Option<String> {
     // The header is line 0 for the decoder.
     let row = line.checked_sub(1)?;
     Some(format!(
-        "row {row}, column {name}: expected {}, found {value:?}",
-        crate::types::type_name(field.data_type())
+        "row {row}, column {name}: expected {}, found {}",
+        crate::types::type_name(field.data_type()),
+        short(value)
     ))
 }
 
@@ -252,6 +296,10 @@ impl Writer {
     }
 }
 
+fn has_nul<'a>(mut values: impl Iterator<Item = Option<&'a str>>) -> bool {
+    values.any(|v| v.is_some_and(|v| v.as_bytes().contains(&0)))
+}
+
 fn writing(e: arrow_schema::ArrowError) -> Error {
     arrow_error("writing CSV", e)
 }
@@ -259,6 +307,20 @@ fn writing(e: arrow_schema::ArrowError) -> Error {
 impl BatchWriter for Writer {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let text = batch_to_text(batch, &self.schema)?;
+        for (column, field) in text.columns().iter().zip(self.schema.fields()) {
+            let nul = match column.data_type() {
+                DataType::Utf8 => has_nul(column.as_string::<i32>().iter()),
+                DataType::LargeUtf8 => has_nul(column.as_string::<i64>().iter()),
+                DataType::Utf8View => has_nul(column.as_string_view().iter()),
+                _ => false,
+            };
+            if nul || field.name().contains('\0') {
+                return Err(Error::unsupported(format!(
+                    "column {:?} has a text with a NUL byte, which CSV cannot hold; choose jsonl or a binary format",
+                    field.name()
+                )));
+            }
+        }
         guard("writing CSV", || self.inner.write(&text).map_err(writing))
     }
 

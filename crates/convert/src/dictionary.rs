@@ -44,7 +44,17 @@ struct Collected {
 impl Unifier {
     /// `None` when the schema has no dictionaries.
     pub(crate) fn new(schema: &Schema) -> Option<Self> {
-        let columns: Vec<_> = schema.fields().iter().map(|f| node(f.data_type())).collect();
+        Self::of(schema, false)
+    }
+
+    /// As [`new`](Self::new), for dictionaries with keys of 8 or 16 bits only: what is collected stays small,
+    /// and other keys do not run out.
+    pub(crate) fn narrow(schema: &Schema) -> Option<Self> {
+        Self::of(schema, true)
+    }
+
+    fn of(schema: &Schema, narrow: bool) -> Option<Self> {
+        let columns: Vec<_> = schema.fields().iter().map(|f| node(f.data_type(), narrow)).collect();
         columns.iter().any(|n| !matches!(n, Node::Plain)).then_some(Self { columns })
     }
 
@@ -60,14 +70,15 @@ impl Unifier {
     }
 }
 
-fn node(data_type: &DataType) -> Node {
+fn node(data_type: &DataType, narrow: bool) -> Node {
     match data_type {
+        DataType::Dictionary(key, _) if narrow && key.primitive_width().is_none_or(|w| w > 2) => Node::Plain,
         DataType::Dictionary(_, _) => Node::Dictionary(Collected::default()),
         // Children of these are never rebuilt.
         DataType::Union(_, _) | DataType::RunEndEncoded(_, _) => Node::Plain,
-        DataType::Map(entries, _) => node(entries.data_type()),
+        DataType::Map(entries, _) => node(entries.data_type(), narrow),
         _ => {
-            let nodes: Vec<_> = children(data_type).iter().map(|c| node(c.data_type())).collect();
+            let nodes: Vec<_> = children(data_type).iter().map(|c| node(c.data_type(), narrow)).collect();
             if nodes.iter().all(|n| matches!(n, Node::Plain)) { Node::Plain } else { Node::Nested(nodes) }
         }
     }
@@ -159,7 +170,7 @@ fn rewrite<K: ArrowDictionaryKeyType>(
         let place = if array.is_null(row) { 0 } else { moved.get(*key).copied().unwrap_or(0) };
         new.push(K::Native::from_usize(place).filter(|k| k.as_usize() == place).ok_or_else(|| {
             Error::unsupported(format!(
-                "over all batches the dictionary has {} values, more than {} holds; write an IPC stream (.arrows), which may change dictionaries, or Lance or Parquet",
+                "over all batches the dictionary has {} values, more than {} holds; write an IPC stream (.arrows), which may change dictionaries, or jsonl, which holds the values alone",
                 values.len(),
                 type_name(array.data_type())
             ))

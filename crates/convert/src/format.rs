@@ -153,6 +153,8 @@ impl Format {
                     )));
                 }
             },
+            // A table without rows.
+            Content::Empty if named == Some(Self::Jsonl) => return Ok(Self::Jsonl),
             Content::Empty => {
                 return Err(Error::invalid(format!(
                     "{name}: the file is empty (0 bytes), so it has no format"

@@ -4,6 +4,7 @@
 //! damaged file must give an error, so every call into them passes through [`guard`].
 
 use std::cell::Cell;
+use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_schema::ArrowError;
@@ -31,7 +32,11 @@ pub(crate) fn guard<T>(what: &str, f: impl FnOnce() -> Result<T>) -> Result<T> {
             .cloned()
             .or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()))
             .unwrap_or_default();
-        Err(Error::corrupt(format!("{what}: the decoder gave up: {}", one_line(&text))))
+        let text = one_line(&text);
+        Err(match what.starts_with("writing") {
+            true => Error::unsupported(format!("{what}: the encoder gave up: {text}")),
+            false => Error::corrupt(format!("{what}: the decoder gave up: {text}")),
+        })
     })
 }
 
@@ -74,6 +79,34 @@ pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// A value for a message: quoted, and no more than 60 characters of it.
+pub(crate) fn short(value: &str) -> String {
+    match value.char_indices().nth(60) {
+        None => format!("{value:?}"),
+        Some((end, _)) => format!("{:?}…", &value[..end]),
+    }
+}
+
+/// A library's message with quotations and words of 60 characters at most.
+pub(crate) fn cut(message: &str) -> String {
+    const MOST: usize = 60;
+    let (mut out, mut quote, mut run) = (String::new(), None, 0usize);
+    for c in message.chars().take(400) {
+        match quote {
+            None if matches!(c, '\'' | '"') => (quote, run) = (Some(c), 0),
+            None if c == ' ' => run = 0,
+            Some(q) if q == c => (quote, run) = (None, 0),
+            _ => run += 1,
+        }
+        match run.cmp(&(MOST + 1)) {
+            Ordering::Less => out.push(c),
+            Ordering::Equal => out.push('…'),
+            Ordering::Greater => {}
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +118,16 @@ mod tests {
         let _ = std::panic::take_hook();
         assert_eq!(e.to_string(), "corrupt file: decoding x: the decoder gave up: index 5 of 3");
         assert!(!panic_is_expected());
+    }
+
+    #[test]
+    fn a_message_quotes_sixty_characters_of_a_value() {
+        let long = "x".repeat(1000);
+        assert_eq!(short(&long), format!("\"{}\"…", "x".repeat(60)));
+        let kept = "x".repeat(60);
+        assert_eq!(cut(&format!("value '{}' as Int64", &long[..100])), format!("value '{kept}…' as Int64"));
+        assert!(cut(&format!("value \"{long}")).ends_with(&format!("{kept}…")));
+        assert!(cut(&format!("value {long}")).ends_with(&format!("{kept}…")));
+        assert_eq!(cut("expected 'a' here"), "expected 'a' here");
     }
 }

@@ -6,8 +6,11 @@
 //! whole numbers that fit              int64, uint64    list                         list of what is in it
 //! other numbers, "NaN", "Infinity"    float64          object                       struct of what is in it
 //! numbers and text, booleans …        utf8             only null, or nothing        utf8
+//! whole numbers beyond 2^53, others   utf8
 //! ```
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
@@ -23,7 +26,10 @@ use crate::guard::one_line;
 enum Shape {
     Nothing,
     Bool,
+    /// Whole numbers that a float keeps.
     Int,
+    /// Whole numbers of which one is too large for a float to keep.
+    Long,
     /// Whole numbers of which one is too large for 64 bits with a sign.
     UInt,
     Float,
@@ -34,8 +40,9 @@ enum Shape {
     Object(Vec<(String, Shape)>),
 }
 
-/// Guesses the schema of the objects at the start of `from`.
-pub(crate) fn schema(from: impl Read, rows: usize) -> Result<Schema> {
+/// Guesses the schema of the objects at the start of `from`, of which so many are looked at, and counts these.
+pub(crate) fn schema(from: impl Read, rows: usize) -> Result<(Schema, usize)> {
+    let mut count = 0;
     let mut all = Shape::Object(Vec::new());
     let values = serde_json::Deserializer::from_reader(from).into_iter::<Shape>();
     for (row, value) in values.take(rows).enumerate() {
@@ -46,16 +53,16 @@ pub(crate) fn schema(from: impl Read, rows: usize) -> Result<Schema> {
         if !matches!(value, Shape::Object(_)) {
             return Err(Error::invalid(format!("row {row}: expected an object, found {}", value.name())));
         }
+        count += 1;
         all = all
             .merge(value, "")
             .map_err(|what| Error::invalid(format!("row {row}: {what}; --schema F.json sets types")))?;
     }
-    match all {
-        Shape::Object(members) => {
-            Ok(Schema::new(members.into_iter().map(|(n, s)| s.field(&n)).collect::<Vec<_>>()))
-        }
-        _ => Ok(Schema::empty()),
-    }
+    let members = match all {
+        Shape::Object(members) => members,
+        _ => Vec::new(),
+    };
+    Ok((Schema::new(members.into_iter().map(|(n, s)| s.field(&n)).collect::<Vec<_>>()), count))
 }
 
 impl Shape {
@@ -63,7 +70,7 @@ impl Shape {
         match self {
             Self::Nothing => "null",
             Self::Bool => "a boolean",
-            Self::Int | Self::UInt | Self::Float => "a number",
+            Self::Int | Self::Long | Self::UInt | Self::Float => "a number",
             Self::NotANumber | Self::Text => "text",
             Self::List(_) => "a list",
             Self::Object(_) => "an object",
@@ -98,10 +105,9 @@ impl Shape {
                 return Err(format!("{path} is {} here and {} before", b.name(), a.name()));
             }
             (a, b) if a == b => a,
-            (S::Int | S::UInt, S::Int | S::UInt) => S::Float,
-            (S::Int | S::UInt | S::Float | S::NotANumber, S::Int | S::UInt | S::Float | S::NotANumber) => {
-                S::Float
-            }
+            (S::Int, S::Long) | (S::Long, S::Int) => S::Long,
+            (S::Int | S::Float | S::NotANumber, S::Int | S::Float | S::NotANumber) => S::Float,
+            // No type of numbers holds all of both.
             _ => S::Text,
         })
     }
@@ -110,7 +116,7 @@ impl Shape {
         let data_type = match self {
             Self::Nothing | Self::NotANumber | Self::Text => DataType::Utf8,
             Self::Bool => DataType::Boolean,
-            Self::Int => DataType::Int64,
+            Self::Int | Self::Long => DataType::Int64,
             Self::UInt => DataType::UInt64,
             Self::Float => DataType::Float64,
             Self::List(items) => DataType::List(items.field("item")),
@@ -141,12 +147,16 @@ impl<'de> Visitor<'de> for Look {
         Ok(Shape::Bool)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
-        Ok(Shape::Int)
+    fn visit_i64<E>(self, v: i64) -> Result<Shape, E> {
+        Ok(if v.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS { Shape::Int } else { Shape::Long })
     }
 
     fn visit_u64<E>(self, v: u64) -> Result<Shape, E> {
-        Ok(if i64::try_from(v).is_ok() { Shape::Int } else { Shape::UInt })
+        match i64::try_from(v) {
+            Ok(v) if v <= 1 << f64::MANTISSA_DIGITS => Ok(Shape::Int),
+            Ok(_) => Ok(Shape::Long),
+            Err(_) => Ok(Shape::UInt),
+        }
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
@@ -170,9 +180,21 @@ impl<'de> Visitor<'de> for Look {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Shape, A::Error> {
-        let mut all = Vec::new();
-        while let Some(member) = members.next_entry::<String, Shape>()? {
-            all.push(member);
+        let mut all = Vec::<(String, Shape)>::new();
+        let mut places = HashMap::<String, usize>::new();
+        while let Some((name, shape)) = members.next_entry::<String, Shape>()? {
+            // Two members of one name are refused where rows are read, unless they are entries of a map.
+            match places.entry(name.clone()) {
+                Entry::Occupied(place) => {
+                    let before = &mut all[*place.get()].1;
+                    let both = std::mem::replace(before, Shape::Nothing).merge(shape, &name);
+                    *before = both.map_err(serde::de::Error::custom)?;
+                }
+                Entry::Vacant(place) => {
+                    place.insert(all.len());
+                    all.push((name, shape));
+                }
+            }
         }
         Ok(Shape::Object(all))
     }
@@ -183,7 +205,7 @@ mod tests {
     use super::*;
 
     fn guess(text: &str) -> String {
-        let each = schema(text.as_bytes(), 1000).map(|s| {
+        let each = schema(text.as_bytes(), 1000).map(|(s, _)| {
             s.fields()
                 .iter()
                 .map(|f| format!("{}: {}", f.name(), crate::types::type_name(f.data_type())))
@@ -200,6 +222,9 @@ mod tests {
         assert_eq!(guess(r#"{"x":"NaN"} {"x":"n"}"#), "x: utf8");
         assert_eq!(guess(r#"{"x":18446744073709551615}"#), "x: uint64");
         assert_eq!(guess(r#"{"x":1} {"x":"1"}"#), "x: utf8");
+        assert_eq!(guess(r#"{"x":9007199254740993} {"x":-1}"#), "x: int64");
+        assert_eq!(guess(r#"{"x":9007199254740993} {"x":0.5}"#), "x: utf8");
+        assert_eq!(guess(r#"{"x":-1} {"x":18446744073709551615}"#), "x: utf8");
         assert_eq!(
             guess(r#"{"l":[]} {"l":[{"b":1},{"a":"x","b":null}]}"#),
             "l: list<struct<b: int64, a: utf8>>"

@@ -1,7 +1,7 @@
 //! Arrow IPC: the file form with its index, and the stream form.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read};
+use std::io::{BufRead, BufReader, BufWriter, Read};
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
@@ -26,13 +26,13 @@ const READING: &str = "reading Arrow IPC";
 const WRITING: &str = "writing Arrow IPC";
 
 /// A file with an index of its batches.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct FileSource {
     file: Arc<File>,
     len: u64,
     schema: SchemaRef,
     /// First row of each batch, and the number of rows at the end.
-    starts: Vec<u64>,
+    starts: Arc<[u64]>,
 }
 
 impl FileSource {
@@ -43,7 +43,7 @@ impl FileSource {
         let file = Arc::new(file);
         let starts = guard(READING, || batch_starts(&file, len))?;
         let schema = reader(&file, len, None)?.schema();
-        Ok(Self { file, len, schema, starts })
+        Ok(Self { file, len, schema, starts: starts.into() })
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
@@ -228,7 +228,24 @@ impl StreamSource {
             Some(reader) => reader,
             None => Box::new(open_stream(&self.bytes)?),
         };
-        Ok(Box::new(Guarded { inner: Some(reader) }))
+        Ok(Box::new(Guarded { inner: Some(Whole(reader)) }))
+    }
+}
+
+/// A stream after whose end nothing comes: a second stream would be lost in silence.
+struct Whole(Box<Stream>);
+
+impl Iterator for Whole {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.0.next();
+        if next.is_none() && self.0.get_mut().fill_buf().is_ok_and(|rest| !rest.is_empty()) {
+            let text =
+                "bytes after the end of the stream; streams one after the other are to be read one by one";
+            return Some(Err(ArrowError::IpcError(text.to_owned())));
+        }
+        next
     }
 }
 

@@ -29,6 +29,7 @@
 mod compare;
 mod csv;
 mod dictionary;
+mod exact;
 mod format;
 mod guard;
 mod guess;
@@ -43,6 +44,7 @@ mod parquet;
 mod projection;
 mod reader;
 mod rebatch;
+mod records;
 mod schema_json;
 mod take;
 mod text;

@@ -21,6 +21,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{ChunkReader, Length};
 use pennon_file::{Compression, Error, Result};
 
+use crate::dictionary::Unifier;
 use crate::guard::{arrow_error, guard, one_line};
 use crate::input::{Bytes, Cursor64};
 use crate::output::{Buffered, Output, Staged, unbuffer};
@@ -34,7 +35,7 @@ const FIRST_ROWS: usize = 1024;
 const ZSTD_LEVEL: i32 = 3;
 
 /// A Parquet file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Source {
     file: At,
     metadata: ArrowReaderMetadata,
@@ -119,6 +120,29 @@ impl Source {
         rows.fold(0, u64::saturating_add)
     }
 
+    /// Refuses columns in a compression method that is not read.
+    fn check_compression(&self, projection: Option<&Projection>) -> Result<()> {
+        use parquet::basic::Compression as C;
+        let mask = self.mask(projection);
+        for group in self.metadata.metadata().row_groups() {
+            for (i, column) in group.columns().iter().enumerate() {
+                let method = match column.compression() {
+                    C::GZIP(_) => "gzip",
+                    C::BROTLI(_) => "Brotli",
+                    C::LZO => "LZO",
+                    _ => continue,
+                };
+                if mask.leaf_included(i) {
+                    return Err(Error::unsupported(format!(
+                        "column {} is compressed with {method}, which is not read; rewrite the file with zstd",
+                        column.column_path().string()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn mask(&self, projection: Option<&Projection>) -> ProjectionMask {
         match projection {
             None => ProjectionMask::all(),
@@ -129,6 +153,7 @@ impl Source {
     }
 
     pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
+        self.check_compression(projection)?;
         let mut groups = Vec::new();
         let mut first = 0u64;
         for (index, group) in self.metadata.metadata().row_groups().iter().enumerate() {
@@ -210,6 +235,7 @@ impl Source {
         if rows.is_empty() {
             return Ok(Box::new(std::iter::empty()));
         }
+        self.check_compression(projection)?;
         if !self.can_skip(projection) {
             return self.picked(rows, projection);
         }
@@ -359,6 +385,8 @@ impl Iterator for Groups {
 /// Writes Parquet with memory bounded by the size of a row group.
 pub(crate) struct Writer {
     inner: ArrowWriter<Buffered>,
+    /// Counts the values of dictionaries with narrow keys: a reader makes one dictionary of many.
+    dictionaries: Option<Unifier>,
 }
 
 impl Writer {
@@ -381,7 +409,7 @@ impl Writer {
             ArrowWriter::try_new(BufWriter::with_capacity(1 << 16, output), schema.clone(), Some(properties))
                 .map_err(|e| unwritable(parquet_error("writing Parquet", e)))
         })?;
-        Ok(Self { inner })
+        Ok(Self { inner, dictionaries: Unifier::narrow(schema) })
     }
 }
 
@@ -397,6 +425,9 @@ fn zstd_level(level: i32) -> Result<ZstdLevel> {
 
 impl BatchWriter for Writer {
     fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if let Some(dictionaries) = &mut self.dictionaries {
+            dictionaries.unify(batch)?;
+        }
         guard("writing Parquet", || {
             self.inner.write(batch).map_err(|e| unwritable(parquet_error("writing Parquet", e)))
         })

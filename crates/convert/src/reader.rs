@@ -231,7 +231,21 @@ impl Reader {
             Source::Lance(s) => s.take(rows, selection, projection.as_ref()),
             Source::Parquet(s) => {
                 let schema = projection.as_ref().map_or_else(|| s.schema(), |p| p.schema().clone());
-                take::in_parts(rows, schema, |part| s.selected(part, projection.as_ref()))
+                let source = s.clone();
+                Ok(take::in_parts(rows, schema, move |part| source.selected(part, projection.as_ref())))
+            }
+            Source::Arrow(s) => {
+                let schema = projection.as_ref().map_or_else(|| s.schema(), |p| p.schema().clone());
+                let (source, selection) = (s.clone(), selection.clone());
+                Ok(take::in_parts(rows, schema, move |part| {
+                    let (Some(first), Some(last)) = (part.first(), part.last()) else {
+                        return Ok(Box::new(std::iter::empty()));
+                    };
+                    let selection = Selection { rows: *first..*last + 1, ..selection.clone() };
+                    let batches = source.batches(&selection, projection.as_ref())?;
+                    let (found, _) = take::pick(part, *first, batches)?;
+                    Ok(Box::new(found.into_iter().map(Ok)))
+                }))
             }
             _ => {
                 let schema = projection.as_ref().map_or_else(|| self.schema(), |p| p.schema().clone());

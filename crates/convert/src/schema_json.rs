@@ -13,6 +13,7 @@ use arrow_schema::{Field, FieldRef, Fields, Metadata, Schema};
 use pennon_file::{Error, Result};
 use serde_json::{Map, Value, json};
 
+use crate::guard::short;
 use crate::types;
 
 /// The schema as JSON. `ids` gives a field's number in the file's own count (depth first) where it has one.
@@ -64,13 +65,15 @@ fn field_from_json(value: &Value, depth: usize) -> Result<FieldRef> {
         return Err(Error::limit("fields are nested more than 64 deep"));
     }
     let Value::Object(object) = value else {
-        return Err(Error::invalid(format!("expected an object for a field, found {value}")));
+        return Err(Error::invalid(format!(
+            "expected an object for a field, found {}",
+            short(&value.to_string())
+        )));
     };
     let text = |key: &str| -> Result<&str> {
-        object
-            .get(key)
-            .and_then(Value::as_str)
-            .ok_or_else(|| Error::invalid(format!("a field needs a text {key:?}; found {value}")))
+        object.get(key).and_then(Value::as_str).ok_or_else(|| {
+            Error::invalid(format!("a field needs a text {key:?}; found {}", short(&value.to_string())))
+        })
     };
     let (name, type_name) = (text("name")?, text("type")?);
     let nullable = match object.get("nullable") {

@@ -14,13 +14,16 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch, RecordBatchOptions, make_array};
+use arrow_array::{
+    Array, ArrayRef, LargeStringArray, RecordBatch, RecordBatchOptions, UInt64Array, make_array,
+};
 use arrow_cast::base64::{BASE64_STANDARD, b64_encode};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use pennon_file::{Error, Result};
 
+use crate::exact;
 use crate::nested::rebuild;
 
 /// The type under which text holds values of `data_type`.
@@ -65,6 +68,30 @@ pub(crate) fn text_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(text_field).collect::<Fields>()))
 }
 
+/// The schema that a text reader is asked for: text where the reader would round or cut what does not fit a type of
+/// [`text_schema`]. `numbers` says whether that is so of whole numbers, too.
+pub(crate) fn reading_schema(schema: &Schema, numbers: bool) -> SchemaRef {
+    let fields = text_schema(schema);
+    Arc::new(Schema::new(fields.fields().iter().map(|f| reading_field(f, numbers)).collect::<Fields>()))
+}
+
+fn reading_field(field: &FieldRef, numbers: bool) -> FieldRef {
+    use DataType as T;
+    let of = |f: &FieldRef| reading_field(f, numbers);
+    let data_type = match field.data_type() {
+        T::List(f) => T::List(of(f)),
+        T::LargeList(f) => T::LargeList(of(f)),
+        T::ListView(f) => T::ListView(of(f)),
+        T::LargeListView(f) => T::LargeListView(of(f)),
+        T::FixedSizeList(f, n) => T::FixedSizeList(of(f), *n),
+        T::Struct(fields) => T::Struct(fields.iter().map(of).collect()),
+        T::Map(entries, sorted) => T::Map(of(entries), *sorted),
+        t if exact::is_parsed(t) && (numbers || !t.is_integer()) => T::LargeUtf8,
+        other => other.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
 /// The batch as text holds it. `schema` is [`text_schema`] of the batch's.
 pub(crate) fn batch_to_text(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let source = batch.schema();
@@ -76,13 +103,31 @@ pub(crate) fn batch_to_text(batch: &RecordBatch, schema: &SchemaRef) -> Result<R
     with_columns(batch, schema, columns.collect::<Result<_>>()?)
 }
 
-/// The inverse of [`batch_to_text`], as far as the target type allows.
-pub(crate) fn batch_from_text(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let columns = batch
-        .columns()
-        .iter()
-        .zip(schema.fields())
-        .map(|(c, f)| from_text(c, f.data_type()).map_err(|e| e.in_column(f.name())));
+/// What a text reader made of [`reading_schema`] as `schema`. `first` is the number of the first row, for messages;
+/// `counts` says whether a whole number stands for a time.
+pub(crate) fn batch_from_text(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    first: u64,
+    counts: bool,
+) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
+        from_text(column, field.data_type(), counts).map_err(|e| {
+            // A value inside a list does not know its row.
+            let row = (0..column.len()).find(|row| {
+                let only = UInt64Array::from(vec![*row as u64]);
+                arrow_select::take::take(column, &only, None)
+                    .is_ok_and(|one| from_text(&one, field.data_type(), counts).is_err())
+            });
+            let name = crate::projection::quote_name(field.name());
+            match row {
+                Some(row) => {
+                    Error::invalid(format!("row {}, column {name}: {}", first + row as u64, e.message()))
+                }
+                None => Error::invalid(format!("column {name}: {}", e.message())),
+            }
+        })
+    });
     with_columns(batch, schema, columns.collect::<Result<_>>()?)
 }
 
@@ -138,11 +183,21 @@ pub(crate) fn to_text(array: &ArrayRef) -> Result<ArrayRef> {
     })
 }
 
-/// What a text reader made of [`text_type`]`(target)`, as `target`.
-pub(crate) fn from_text(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+/// What a text reader made of [`reading_schema`]'s type for `target`, as `target`.
+pub(crate) fn from_text(array: &ArrayRef, target: &DataType, counts: bool) -> Result<ArrayRef> {
     use DataType as T;
     if array.data_type() == target {
         return Ok(array.clone());
+    }
+    if exact::is_parsed(target) && array.data_type().is_string() {
+        let text = cast(array, &T::LargeUtf8)?;
+        return match target {
+            T::Timestamp(unit, Some(_)) => {
+                let utc = T::Timestamp(*unit, Some("+00:00".into()));
+                retyped(&exact::parse(text.as_string::<i64>(), &utc, counts)?, target)
+            }
+            _ => exact::parse(text.as_string::<i64>(), target, counts),
+        };
     }
     Ok(match target {
         T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_) => {
@@ -172,12 +227,12 @@ pub(crate) fn from_text(array: &ArrayRef, target: &DataType) -> Result<ArrayRef>
             cast(&binary, target)?
         }
         T::Timestamp(_, _) if matches!(array.data_type(), T::Timestamp(_, _)) => retyped(array, target)?,
-        T::Duration(_) => retyped(array, target)?,
-        T::Dictionary(_, value) => cast(&from_text(array, value)?, target)?,
-        T::RunEndEncoded(_, values) => cast(&from_text(array, values.data_type())?, target)?,
+        T::Duration(_) => retyped(&from_text(array, &T::Int64, counts)?, target)?,
+        T::Dictionary(_, value) => cast(&from_text(array, value, counts)?, target)?,
+        T::RunEndEncoded(_, values) => cast(&from_text(array, values.data_type(), counts)?, target)?,
         T::Union(_, _) => return Err(Error::unsupported("a union cannot be read from text")),
         t if t.is_nested() => {
-            rebuild(array, target, &mut |_, child, field| from_text(child, field.data_type()))?
+            rebuild(array, target, &mut |_, child, field| from_text(child, field.data_type(), counts))?
         }
         _ => cast(array, target)?,
     })
@@ -244,27 +299,37 @@ fn decode_base64(text: &str, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Calendar text ends some 262,000 years from now; values beyond would print as an error message.
+/// Text shows the years 0000 to 9999 and times within a day; what is beyond would not be read back.
 fn check_range(array: &ArrayRef) -> Result<()> {
-    const YEARS: i64 = 262_000;
-    const SECONDS: i64 = (YEARS - 1970) * 31_556_952;
-    let limit = match array.data_type() {
-        DataType::Timestamp(TimeUnit::Second, _) => SECONDS,
-        DataType::Timestamp(TimeUnit::Millisecond, _) | DataType::Date64 => SECONDS * 1000,
-        DataType::Timestamp(TimeUnit::Microsecond, _) => SECONDS.saturating_mul(1_000_000),
-        DataType::Date32 => (YEARS - 1970) * 365,
+    use DataType as T;
+    let per_second = |unit: &TimeUnit| match unit {
+        TimeUnit::Second => 1i64,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    };
+    // From the first second of 0000 to the last of 9999.
+    let calendar = |per: i64| {
+        (-62_167_219_200i64).saturating_mul(per)
+            ..=253_402_300_799i64.saturating_mul(per).saturating_add(per - 1)
+    };
+    let (range, what) = match array.data_type() {
+        T::Timestamp(unit, _) => (calendar(per_second(unit)), "the years 0000 to 9999"),
+        T::Date64 => (calendar(1000), "the years 0000 to 9999"),
+        T::Date32 => (-719_528..=2_932_896, "the years 0000 to 9999"),
+        T::Time32(unit) | T::Time64(unit) => (0..=86_400 * per_second(unit) - 1, "one day"),
         _ => return Ok(()),
     };
     let data = array.to_data();
     let offset = data.offset();
     let value = |i: usize| match array.data_type() {
-        DataType::Date32 => i64::from(data.buffers()[0].typed_data::<i32>()[offset + i]),
+        T::Date32 | T::Time32(_) => i64::from(data.buffers()[0].typed_data::<i32>()[offset + i]),
         _ => data.buffers()[0].typed_data::<i64>()[offset + i],
     };
     for i in 0..array.len() {
-        if !array.is_null(i) && !(-limit..=limit).contains(&value(i)) {
+        if !array.is_null(i) && !range.contains(&value(i)) {
             return Err(Error::invalid(format!(
-                "the value {} of type {} is beyond the calendar that text can show; choose a binary format",
+                "the value {} of type {} is outside {what}, which is what text can show; choose a binary format",
                 value(i),
                 crate::types::type_name(array.data_type())
             )));
@@ -278,14 +343,15 @@ mod tests {
     use super::*;
     use arrow_array::types::Int8Type;
     use arrow_array::{
-        BinaryArray, Decimal128Array, DictionaryArray, DurationSecondArray, FixedSizeBinaryArray,
-        TimestampSecondArray,
+        BinaryArray, Date32Array, Date64Array, Decimal128Array, DictionaryArray, DurationSecondArray,
+        FixedSizeBinaryArray, Time32SecondArray, Time64NanosecondArray, TimestampMicrosecondArray,
+        TimestampNanosecondArray, TimestampSecondArray,
     };
 
     fn round(array: ArrayRef) {
         let text = to_text(&array).unwrap();
         assert_eq!(text.data_type(), &text_type(array.data_type()));
-        assert_eq!(&from_text(&text, array.data_type()).unwrap(), &array, "{}", array.data_type());
+        assert_eq!(&from_text(&text, array.data_type(), true).unwrap(), &array, "{}", array.data_type());
     }
 
     #[test]
@@ -313,21 +379,39 @@ mod tests {
     fn base64_that_is_none_is_refused() {
         let text: ArrayRef = Arc::new(LargeStringArray::from(vec!["a?"]));
         assert_eq!(
-            from_text(&text, &DataType::Binary).unwrap_err().to_string(),
+            from_text(&text, &DataType::Binary, true).unwrap_err().to_string(),
             "not base64: found '?' in \"a?\""
         );
         let text: ArrayRef = Arc::new(LargeStringArray::from(vec!["A"]));
-        assert!(from_text(&text, &DataType::Binary).is_err());
+        assert!(from_text(&text, &DataType::Binary, true).is_err());
         let text: ArrayRef = Arc::new(LargeStringArray::from(vec!["AAA="]));
         assert_eq!(
-            from_text(&text, &DataType::FixedSizeBinary(3)).unwrap_err().to_string(),
+            from_text(&text, &DataType::FixedSizeBinary(3), true).unwrap_err().to_string(),
             "expected 3 bytes in each value, found 2"
         );
     }
 
     #[test]
-    fn a_time_beyond_the_calendar_is_an_error_and_not_a_text() {
-        let array: ArrayRef = Arc::new(TimestampSecondArray::from(vec![i64::MAX]));
-        assert!(to_text(&array).unwrap_err().to_string().contains("beyond the calendar"));
+    fn a_time_beyond_the_calendar_or_the_day_is_an_error_and_not_a_text() {
+        let beyond: [ArrayRef; 8] = [
+            Arc::new(TimestampSecondArray::from(vec![i64::MAX])),
+            Arc::new(TimestampSecondArray::from(vec![253_402_300_800])),
+            Arc::new(TimestampMicrosecondArray::from(vec![i64::MAX])),
+            Arc::new(Date32Array::from(vec![2_932_897])),
+            Arc::new(Date64Array::from(vec![i64::MIN])),
+            Arc::new(Time32SecondArray::from(vec![86_400])),
+            Arc::new(Time32SecondArray::from(vec![-1])),
+            Arc::new(Time64NanosecondArray::from(vec![86_400_000_000_000])),
+        ];
+        for array in beyond {
+            let e = to_text(&array).unwrap_err().to_string();
+            assert!(e.contains("which is what text can show"), "{e}");
+        }
+        let within: [ArrayRef; 3] = [
+            Arc::new(TimestampSecondArray::from(vec![253_402_300_799])),
+            Arc::new(TimestampNanosecondArray::from(vec![i64::MAX, i64::MIN])),
+            Arc::new(Time32SecondArray::from(vec![86_399])),
+        ];
+        assert!(within.iter().all(|a| to_text(a).is_ok()));
     }
 }

@@ -111,11 +111,25 @@ pub fn writable(format: Format, schema: &Schema) -> Result<()> {
                 crate::types::type_name(field.data_type())
             )));
         }
+        if format == Format::Parquet {
+            in_parquet(field.name(), field.data_type())?;
+        }
         if format == Format::Jsonl {
             twin_names(field.name(), field.data_type())?;
         }
     }
     Ok(())
+}
+
+/// Parquet has no unions and no values of no bytes.
+fn in_parquet(column: &str, data_type: &DataType) -> Result<()> {
+    if matches!(data_type, DataType::Union(_, _) | DataType::FixedSizeBinary(0)) {
+        return Err(Error::unsupported(format!(
+            "column {column:?} of type {} cannot be written as Parquet; choose arrow, or leave it out with --columns",
+            crate::types::type_name(data_type)
+        )));
+    }
+    crate::types::children(data_type).iter().try_for_each(|c| in_parquet(column, c.data_type()))
 }
 
 /// A JSON object cannot hold two members of one name. At the top level the second is called `name#2`; inside a

@@ -416,3 +416,199 @@ fn damaged_files_give_errors_and_never_panics() {
     }
     let _ = std::panic::take_hook();
 }
+
+/// The error of reading `text` as a file called `name`, with the types of `schema`.
+fn refusal(name: &str, text: &str, schema: Option<(&str, DataType)>) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    let schema = schema.map(|(n, t)| Arc::new(Schema::new(vec![Field::new(n, t, true)])));
+    open(&path, schema)
+        .and_then(|r| r.count())
+        .map(|n| panic!("{n} rows of {text:?}"))
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn a_value_that_its_type_would_cut_is_an_error_that_names_row_column_and_value() {
+    let many = "{\"a\":1,\"l\":[{\"b\":1}]}\n".repeat(1200);
+    let e = refusal("t.jsonl", &format!("{many}{{\"a\":1.5}}\n"), None);
+    assert!(e.starts_with("row 1200, column a: expected int64, found \"1.5\""), "{e}");
+    let e = refusal("t.jsonl", &format!("{many}{{\"a\":1,\"l\":[{{\"b\":1}},{{\"b\":2.5}}]}}\n"), None);
+    assert!(e.starts_with("row 1200, column l: expected int64, found \"2.5\""), "{e}");
+    let e = refusal("t.jsonl", "{\"a\":1}\n{\"a\":1.9}\n", Some(("a", DataType::Int8)));
+    assert!(e.starts_with("row 1, column a: expected int8, found \"1.9\""), "{e}");
+    let e =
+        refusal("t.jsonl", "{\"a\":1.5}\n", Some(("a", DataType::Duration(arrow_schema::TimeUnit::Second))));
+    assert!(e.contains("found \"1.5\""), "{e}");
+
+    let e = refusal("t.csv", &format!("d\n{}2020-01-01T10:00:00\n", "2020-01-01\n".repeat(1200)), None);
+    assert!(e.starts_with("row 1200, column d: expected date32, found \"2020-01-01T10:00:00\""), "{e}");
+    let e = refusal(
+        "t.csv",
+        &format!("d\n{}2020-01-01T10:00:00.25\n", "2020-01-01T10:00:00\n".repeat(1200)),
+        None,
+    );
+    assert!(e.starts_with("row 1200, column d: expected timestamp[s], found"), "{e}");
+    let e = refusal("t.csv", "m\n1.239\n", Some(("m", DataType::Decimal128(5, 2))));
+    assert!(e.starts_with("row 0, column m: expected decimal128(5,2), found \"1.239\""), "{e}");
+    let e = refusal("t.csv", "f\n1e39\n", Some(("f", DataType::Float32)));
+    assert!(e.starts_with("row 0, column f: expected float32, found \"1e39\""), "{e}");
+    let e = refusal("t.csv", "n\nx\n", Some(("n", DataType::Null)));
+    assert!(e.starts_with("row 0, column n: expected null, found \"x\""), "{e}");
+}
+
+#[test]
+fn an_object_has_one_member_of_a_name_when_written_and_when_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.jsonl");
+    let one = |v: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![v])) };
+    let fields: Vec<_> =
+        ["x", "x", "x#2", "x#2"].map(|n| Field::new(n, DataType::Int64, true)).into_iter().collect();
+    let batch =
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![one(1), one(2), one(3), one(4)]).unwrap();
+    write(Format::Jsonl, &path, &[batch], &WriterOptions::default()).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"x\":1,\"x#3\":2,\"x#2\":3,\"x#2#2\":4}\n");
+
+    let e = refusal("t.jsonl", "{\"a\":1}\n{\"a\":1,\n\"a\":2}\n", None);
+    assert!(e.starts_with("row 1: two members called \"a\""), "{e}");
+    let e = refusal("t.jsonl", "{\"s\":[{\"a\":1,\"b\":2,\"a\":null}]}\n", None);
+    assert!(e.starts_with("row 0: two members called \"a\""), "{e}");
+}
+
+#[test]
+fn csv_with_odd_quotes_and_nul_bytes_is_told_apart_from_csv_that_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    std::fs::write(&path, format!("a\n5\" pipe\n{}", "xxxxxxxxxx\n".repeat(1000))).unwrap();
+    let batches = open(&path, None).unwrap().batches(&Selection::default().with_batch_bytes(1000)).unwrap();
+    assert!(batches.count() > 5);
+    let e = refusal("t.csv", "a,b\n1,2\n3,\"4\n5,6\n", None);
+    assert!(e.starts_with("corrupt file: row 1: a quote opened there does not close"), "{e}");
+
+    let e = refusal("t.csv", &format!("a\n{}\0\n", "x\n".repeat(9000)), None);
+    assert!(e.starts_with("row 9000: expected text, found a NUL byte"), "{e}");
+    let zeros = Input::stream("zeros", Box::new(std::io::repeat(0)));
+    for format in [Format::Csv, Format::Jsonl] {
+        let mut options = ReadOptions::default();
+        options.format = Some(format);
+        let e = Reader::open(&zeros, &options).map(drop).unwrap_err().to_string();
+        assert!(e.contains("NUL byte") || e.contains("only once"), "{e}");
+    }
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["a\0b"]));
+    let batch = RecordBatch::try_from_iter([("a", text)]).unwrap();
+    assert!(write(Format::Csv, &path, &[batch], &WriterOptions::default()).is_err());
+}
+
+#[test]
+fn a_fixed_size_list_that_no_memory_holds_is_a_limit() {
+    let item = |t: DataType| Arc::new(Field::new("item", t, true));
+    let inner = DataType::FixedSizeList(item(DataType::Int8), 50_000);
+    for t in [
+        DataType::FixedSizeList(item(DataType::Int8), 2_000_000_000),
+        DataType::FixedSizeList(item(inner), 50_000),
+        DataType::List(item(DataType::FixedSizeList(item(DataType::Utf8), i32::MAX))),
+    ] {
+        let e = refusal("t.jsonl", "{\"a\":null}\n", Some(("a", t)));
+        assert!(e.starts_with("limit: ") && e.contains("one value of column"), "{e}");
+    }
+}
+
+#[test]
+fn parquet_refuses_more_dictionary_values_than_its_readers_keys_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.parquet");
+    let make = |from: usize| -> RecordBatch {
+        let names: Vec<_> = (from..from + 100).map(|i| i.to_string()).collect();
+        let column: ArrayRef =
+            Arc::new(names.iter().map(|n| Some(n.as_str())).collect::<DictionaryArray<Int8Type>>());
+        RecordBatch::try_from_iter_with_nullable([("k", column, true)]).unwrap()
+    };
+    write(Format::Parquet, &path, &[make(0), make(20)], &WriterOptions::default()).unwrap();
+    assert_eq!(all(&open(&path, None).unwrap(), &Selection::default()).num_rows(), 200);
+    let e = write(Format::Parquet, &path, &[make(0), make(100)], &WriterOptions::default()).unwrap_err();
+    assert!(e.to_string().contains("the dictionary has 200 values"), "{e}");
+    let path = dir.path().join("t.arrows");
+    write(Format::ArrowStream, &path, &[make(0), make(100)], &WriterOptions::default()).unwrap();
+    assert_eq!(open(&path, None).unwrap().count().unwrap(), 200);
+}
+
+#[test]
+fn json_lines_without_rows_are_a_table_without_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.jsonl");
+    write(Format::Jsonl, &path, &[flat(0)], &WriterOptions::default()).unwrap();
+    let reader = open(&path, Some(flat(0).schema())).unwrap();
+    assert_eq!((reader.count().unwrap(), reader.schema().fields()), (0, flat(0).schema().fields()));
+    assert_eq!(open(&path, None).unwrap().count().unwrap(), 0);
+    let path = dir.path().join("empty");
+    std::fs::write(&path, "\n").unwrap();
+    let mut options = ReadOptions::default();
+    options.format = Some(Format::Jsonl);
+    assert_eq!(Reader::open(&Input::path(&path), &options).unwrap().count().unwrap(), 0);
+    assert!(refusal("t.jsonl", "{}\n", None).contains("at least one member"));
+}
+
+#[test]
+fn a_message_shows_little_of_a_long_value() {
+    let long = "y".repeat(5000);
+    for (name, text) in [
+        ("t.csv", format!("a\n{}{long}\n", "1\n".repeat(1200))),
+        ("t.jsonl", format!("{}{{\"a\":\"{long}\"}}\n", "{\"a\":1}\n".repeat(1200))),
+        ("t.jsonl", format!("{}{{\"a\":\"{long}\"}}\n", "{\"a\":true}\n".repeat(1200))),
+        ("t.jsonl", format!("{}{{\"{long}\":1}}\n", "{\"a\":true}\n".repeat(1200))),
+    ] {
+        let e = refusal(name, &text, None);
+        assert!(e.matches('y').count() < 80, "{e}");
+    }
+}
+
+#[test]
+fn bytes_after_the_end_of_an_arrow_stream_are_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.arrows");
+    write(Format::ArrowStream, &path, &[flat(5)], &WriterOptions::default()).unwrap();
+    let mut twice = std::fs::read(&path).unwrap();
+    twice.extend_from_within(..);
+    std::fs::write(&path, twice).unwrap();
+    let e = open(&path, None).unwrap().count().unwrap_err().to_string();
+    assert!(e.contains("bytes after the end of the stream"), "{e}");
+}
+
+#[test]
+fn what_parquet_cannot_hold_is_refused_by_column_before_there_is_an_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let union = arrow_schema::UnionFields::try_new([0], [Field::new("a", DataType::Int8, true)]).unwrap();
+    let union = DataType::Union(union, arrow_schema::UnionMode::Sparse);
+    let list = DataType::List(Arc::new(Field::new("item", DataType::FixedSizeBinary(0), true)));
+    for t in [union, list] {
+        let batch = RecordBatch::new_empty(Arc::new(Schema::new(vec![Field::new("c", t, false)])));
+        let e = write(Format::Parquet, &dir.path().join("t.parquet"), &[batch], &WriterOptions::default())
+            .unwrap_err()
+            .to_string();
+        assert!(e.starts_with("unsupported: column \"c\" of type"), "{e}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn parquet_with_gzip_is_unsupported_and_not_corrupt() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.parquet");
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    let batch = RecordBatch::try_from_iter([("c", column)]).unwrap();
+    write(Format::Parquet, &path, &[batch], &WriterOptions::default()).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    // The footer says zstd in a byte of value 12 (6, doubled); gzip would be 4.
+    let mut messages = Vec::new();
+    for at in (0..good.len()).filter(|at| good[*at] == 12) {
+        let mut bytes = good.clone();
+        bytes[at] = 4;
+        std::fs::write(&path, bytes).unwrap();
+        messages.extend(open(&path, None).and_then(|r| r.batches(&Selection::default()).map(drop)).err());
+    }
+    let wanted =
+        "unsupported: column c is compressed with gzip, which is not read; rewrite the file with zstd";
+    assert!(messages.iter().any(|e| e.to_string().starts_with(wanted)), "{messages:?}");
+}
