@@ -31,7 +31,7 @@ const MAX_WAITING: usize = 256 << 20;
 /// Bytes of vectors for strings that a thread keeps for its next batch.
 const MAX_SPARE: usize = 16 << 20;
 
-/// Regions that nobody uses. Only ever tried, never waited for: a fork may leave it locked.
+/// Regions that nobody uses. Tried for a while, never waited for: a fork may leave it locked.
 static WAITING: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -44,17 +44,30 @@ struct Region(Option<MmapMut>);
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if let (Some(map), Ok(mut waiting)) = (self.0.take(), WAITING.try_lock()) {
+        let Some(map) = self.0.take() else { return };
+        // SAFETY: nobody reads the mapping before writing to it again, so that the system may take its pages
+        // whenever it is short of memory costs nothing but their contents.
+        #[cfg(target_os = "linux")]
+        let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::Free) };
+        with_waiting(|waiting| {
             let bytes: usize = waiting.iter().map(|m| m.len()).sum();
             if bytes + map.len() <= MAX_WAITING {
-                // SAFETY: nobody reads the mapping before writing to it again, so that the system may take
-                // its pages whenever it is short of memory costs nothing but their contents.
-                #[cfg(target_os = "linux")]
-                let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::Free) };
                 waiting.push(map);
             }
-        }
+        });
     }
+}
+
+/// Looks at the regions that wait. The lock is held for a few instructions only; where it cannot be had in a
+/// while, as after a fork that copied it locked, things go on without.
+fn with_waiting<R>(look: impl FnOnce(&mut Vec<MmapMut>) -> R) -> Option<R> {
+    for _ in 0..1000 {
+        if let Ok(mut waiting) = WAITING.try_lock() {
+            return Some(look(&mut waiting));
+        }
+        std::hint::spin_loop();
+    }
+    None
 }
 
 /// Hands out memory for one batch. Clones hand out the same memory.
@@ -133,10 +146,10 @@ impl std::fmt::Debug for Arena {
 
 /// A region that waits, if one is large enough and not far too large.
 fn waiting(size: usize) -> Option<MmapMut> {
-    let mut waiting = WAITING.try_lock().ok()?;
-    let fits = |m: &MmapMut| m.len() >= size && m.len() / 2 <= size;
-    let at = waiting.iter().position(fits)?;
-    Some(waiting.swap_remove(at))
+    with_waiting(|waiting| {
+        let at = waiting.iter().position(|m| m.len() >= size && m.len() / 2 <= size)?;
+        Some(waiting.swap_remove(at))
+    })?
 }
 
 fn fresh(size: usize) -> Option<MmapMut> {
