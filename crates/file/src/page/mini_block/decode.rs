@@ -236,8 +236,9 @@ fn decode_plain(
 ) -> Result<bool> {
     let index = page.index;
     page.touch_headers(rows);
-    let mut parts: Vec<Range<u32>> = Vec::new();
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let ahead = AHEAD.min(rows.len());
+    let mut parts: Vec<Range<u32>> = Vec::with_capacity(ahead);
+    let mut groups: Vec<Group<'_>> = Vec::with_capacity(ahead);
     let mut rows = rows.iter().cloned();
     let mut current = rows.next();
     while current.is_some() {
