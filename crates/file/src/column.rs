@@ -1,16 +1,33 @@
 //! One stored column: its leaf, its pages, and a decoder of some of its rows.
 
+mod lists;
+
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use crate::container::ColumnRecord;
+use crate::container::{ColumnRecord, PageMessage};
 use crate::encoding::Arena;
+use crate::encoding::ValueType;
 use crate::error::corrupt;
 use crate::io::{Decode, Segments, Step};
-use crate::page::{LeafData, LeafShape, LevelScheme, Page, PageBuffers, PageRead, PageScratch, ZipWidth};
-use crate::schema::Leaf;
+use crate::page::{
+    Layout, LeafData, LeafShape, LevelScheme, Page, PageBuffers, PageRead, PageScratch, ZipWidth, plain,
+};
+use crate::schema::{Leaf, LeafKind, Nesting};
 use crate::{Error, Limits, Result};
+
+pub(crate) use lists::{ListColumn, ListRead};
+
+/// What the columns of a file share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileFacts<'a> {
+    /// Mini-block chunks carry 32-bit sizes.
+    pub(crate) large_chunks: bool,
+    pub(crate) global_buffers: &'a [Range<u64>],
+    pub(crate) limits: &'a Limits,
+}
 
 /// A column with its pages.
 #[derive(Debug)]
@@ -20,61 +37,120 @@ pub(crate) struct Column {
     pub(crate) keys: Option<usize>,
     pub(crate) scheme: LevelScheme,
     pub(crate) pages: Vec<Page>,
-    /// Rows, in slots: rows of the file times [`Leaf::rows_scale`].
+    /// Rows, in slots: rows of the file times [`Leaf::rows_scale`]; items where there are lists with columns of their own.
     pub(crate) num_slots: u64,
+    /// Offsets of the lists above, outermost first, where lists have columns of their own.
+    pub(crate) lists: Vec<Arc<ListColumn>>,
+    /// The levels of an item by itself, below such lists.
+    item_scheme: LevelScheme,
+    /// Shape of what pages store, where that is not the leaf's.
+    stored: Option<ValueType>,
+}
+
+/// Parses the descriptions of a column's pages; gives them and their length in all.
+fn parse_pages(
+    record: ColumnRecord,
+    scale: u64,
+    facts: &FileFacts<'_>,
+    check: impl Fn(&Layout) -> Result<()>,
+) -> Result<(Vec<Page>, u64)> {
+    let mut pages = Vec::with_capacity(record.pages.len());
+    let mut num_slots = 0u64;
+    for (i, page) in record.pages.into_iter().enumerate() {
+        let place = |e: Error| e.in_page(i as u64);
+        let (layout, borrowed) = match page.message {
+            PageMessage::ArrayEncoding => {
+                let from = plain::Borrowable {
+                    own: page.buffers.len(),
+                    column: &record.buffers,
+                    file: facts.global_buffers,
+                };
+                let (layout, borrowed) =
+                    plain::PlainLayout::parse(&page.encoding, from, facts.limits).map_err(place)?;
+                (Layout::Plain(layout), borrowed)
+            }
+            _ => {
+                (Layout::parse(page.page_layout().map_err(place)?, facts.limits).map_err(place)?, Vec::new())
+            }
+        };
+        if let Layout::MiniBlock(m) = &layout
+            && m.large_chunks != facts.large_chunks
+        {
+            return Err(place(Error::corrupt(
+                "the width of chunk sizes in a page is not that of the file's format version",
+            )));
+        }
+        check(&layout).map_err(place)?;
+        if scale == 0 || !page.length.is_multiple_of(scale) {
+            return Err(place(Error::corrupt(format!(
+                "a page of {} slots where every row has {scale}: rows never straddle pages",
+                page.length
+            ))));
+        }
+        let buffers = PageBuffers::new(page.buffers, page.crcs).with_borrowed(borrowed);
+        pages.push(Page::new(num_slots, page.length, layout, buffers));
+        num_slots = match num_slots.checked_add(page.length) {
+            Some(n) => n,
+            None => return Err(place(Error::corrupt("the rows of a column pass 2^64"))),
+        };
+    }
+    Ok((pages, num_slots))
 }
 
 impl Column {
-    /// Parses the pages' descriptions.
-    pub(crate) fn new(leaf: Leaf, record: ColumnRecord, large_chunks: bool, limits: &Limits) -> Result<Self> {
-        let scheme = LevelScheme::new(&leaf.layers);
-        let mut pages = Vec::with_capacity(record.pages.len());
-        let mut num_slots = 0u64;
-        for (i, page) in record.pages.into_iter().enumerate() {
-            let place = |e: Error| e.in_page(i as u64).in_column(&leaf.path);
-            let layout =
-                crate::page::Layout::parse(page.page_layout().map_err(place)?, limits).map_err(place)?;
-            if let crate::page::Layout::MiniBlock(m) = &layout
-                && m.large_chunks != large_chunks
-            {
-                return Err(place(Error::corrupt(
-                    "the width of chunk sizes in a page is not that of the file's format version",
-                )));
-            }
-            if leaf.rows_scale == 0 || !page.length.is_multiple_of(leaf.rows_scale) {
-                return Err(place(Error::corrupt(format!(
-                    "a page of {} slots where every row has {}: rows never straddle pages",
-                    page.length, leaf.rows_scale
-                ))));
-            }
-            let buffers = PageBuffers::new(page.buffers, page.crcs);
-            pages.push(Page::new(num_slots, page.length, layout, buffers));
-            num_slots = match num_slots.checked_add(page.length) {
-                Some(n) => n,
-                None => return Err(place(Error::corrupt("the rows of a column pass 2^64"))),
-            };
+    /// Parses the pages' descriptions; `lists` are the columns of the lists above, outermost first, where those have any.
+    pub(crate) fn new(
+        leaf: Leaf,
+        record: ColumnRecord,
+        lists: Vec<Arc<ListColumn>>,
+        facts: &FileFacts<'_>,
+    ) -> Result<Self> {
+        let place = |e: Error| e.in_column(&leaf.path);
+        let is_plain = record.pages.iter().any(|p| p.message == PageMessage::ArrayEncoding);
+        if is_plain && leaf.layers.iter().any(|l| matches!(l, Nesting::FixedSizeList(_))) {
+            return Err(place(Error::unsupported("fixed-size lists of structs in 2.0")));
         }
+        // With columns of their own for lists come pages without levels, and the other way round.
+        let plain_expected = !leaf.parents.is_empty();
+        let (pages, num_slots) = parse_pages(record, leaf.rows_scale, facts, |layout| {
+            let is_plain = matches!(layout, Layout::Plain(_));
+            let has_lists = leaf.layers.contains(&Nesting::List);
+            if is_plain != plain_expected && has_lists {
+                corrupt!("the pages of a column below lists are not those of the file's format version");
+            }
+            Ok(())
+        })
+        .map_err(place)?;
+        lists::check_chain(&lists, num_slots).map_err(place)?;
+        let scheme = LevelScheme::new(&leaf.layers);
         let keys = match leaf.arrow.data_type() {
             DataType::Dictionary(key, _) => key.primitive_width(),
             _ => None,
         };
-        Ok(Self { leaf, keys, scheme, pages, num_slots })
+        let stored = (leaf.kind == LeafKind::Blob && is_plain)
+            .then(|| ValueType::Struct(vec![ValueType::Fixed(8), ValueType::Fixed(8)]));
+        let item_scheme = LevelScheme::new(&[Nesting::Item]);
+        Ok(Self { leaf, keys, scheme, pages, num_slots, lists, item_scheme, stored })
     }
 
     /// Fails unless the pages add up to the rows that the descriptor announces.
     pub(crate) fn check_rows(&self, num_rows: u64) -> Result<()> {
-        if num_rows.checked_mul(self.leaf.rows_scale) == Some(self.num_slots) {
+        let scale = self.leaf.rows_scale.max(1);
+        let (found, expected) = match self.lists.first() {
+            Some(outermost) => (outermost.num_rows(), Some(num_rows)),
+            None => (self.num_slots, num_rows.checked_mul(self.leaf.rows_scale)),
+        };
+        if expected == Some(found) {
             return Ok(());
         }
-        let scale = self.leaf.rows_scale.max(1);
         Err(Error::corrupt(format!(
             "the pages of a column hold {} rows, the file says {num_rows}",
-            self.num_slots / scale
+            found / scale
         ))
         .in_column(&self.leaf.path))
     }
 
-    /// The rows of the file that page `page` holds.
+    /// The rows of the file that page `page` holds; items, where lists have columns of their own.
     pub(crate) fn page_rows(&self, page: usize) -> Range<u64> {
         let page = &self.pages[page];
         let scale = self.leaf.rows_scale.max(1);
@@ -82,7 +158,13 @@ impl Column {
     }
 
     pub(crate) fn leaf_shape(&self) -> LeafShape<'_> {
-        LeafShape { shape: &self.leaf.shape, keys: self.keys, scheme: &self.scheme }
+        let scheme = if self.lists.is_empty() { &self.scheme } else { &self.item_scheme };
+        LeafShape { shape: self.stored_shape(), keys: self.keys, scheme, is_offsets: false }
+    }
+
+    /// Shape of what pages store.
+    pub(crate) fn stored_shape(&self) -> &ValueType {
+        self.stored.as_ref().unwrap_or(&self.leaf.shape)
     }
 
     /// Bytes in Arrow memory that every row takes at least, whatever is in it.
@@ -96,11 +178,27 @@ impl Column {
     }
 
     fn page_of(&self, slot: u64) -> usize {
-        self.pages.partition_point(|p| p.first_row + p.num_rows <= slot)
+        page_of(&self.pages, slot)
+    }
+
+    /// A guess of the bytes in Arrow memory that one row of lists takes.
+    fn bytes_per_list(&self) -> f64 {
+        let rows = self.lists[0].num_rows().max(1) as f64;
+        let items = self.num_slots as f64;
+        let stored: u64 = self.pages.iter().fold(0, |sum, p| sum.saturating_add(p.stored_bytes()));
+        let width = match self.keys.or(self.leaf.shape.fixed_bytes()) {
+            Some(bytes) => bytes as f64,
+            None => 4.0 + stored as f64 / items.max(1.0),
+        };
+        let inner: u64 = self.lists.iter().fold(0, |sum, l| sum.saturating_add(l.num_rows()));
+        (items * (width + 4.0) + inner as f64 * 8.0) / rows
     }
 
     /// A guess of the bytes in Arrow memory that one row takes, near `row`.
     pub(crate) fn bytes_per_row(&self, row: u64) -> f64 {
+        if !self.lists.is_empty() {
+            return self.bytes_per_list();
+        }
         let scale = self.leaf.rows_scale as f64;
         let Some(page) = self.pages.get(self.page_of(row.saturating_mul(self.leaf.rows_scale))) else {
             return 0.0;
@@ -108,9 +206,10 @@ impl Column {
         let rows = page.num_rows.max(1) as f64;
         let stored = page.stored_bytes() as f64 / rows;
         let (num_items, compressed) = match &page.layout {
-            crate::page::Layout::MiniBlock(m) => (m.num_items as f64 / rows, true),
-            crate::page::Layout::FullZip(z) => (z.num_items as f64 / rows, z.values.compresses()),
-            crate::page::Layout::Constant(_) => (1.0, false),
+            Layout::MiniBlock(m) => (m.num_items as f64 / rows, true),
+            Layout::FullZip(z) => (z.num_items as f64 / rows, z.values.compresses()),
+            Layout::Constant(_) => (1.0, false),
+            Layout::Plain(p) => (1.0, p.encoding.compresses()),
         };
         let levels = if self.scheme.is_flat() { 0.125 } else { 4.0 };
         let width = match self.keys {
@@ -129,9 +228,16 @@ impl Column {
     pub(crate) fn slice_end(&self, row: u64) -> Option<u64> {
         let scale = self.leaf.rows_scale;
         let page = self.pages.get(self.page_of(row.checked_mul(scale)?))?;
-        let plain = matches!(&page.layout, crate::page::Layout::FullZip(z)
-            if z.bits_rep + z.bits_def == 0 && matches!(z.width, ZipWidth::Value(_)) && !z.values.compresses());
-        plain.then(|| (page.first_row + page.num_rows) / scale)
+        let sliced = match &page.layout {
+            Layout::FullZip(z) => {
+                z.bits_rep + z.bits_def == 0
+                    && matches!(z.width, ZipWidth::Value(_))
+                    && !z.values.compresses()
+            }
+            Layout::Plain(p) => self.lists.is_empty() && p.encoding.is_sliced(),
+            Layout::MiniBlock(_) | Layout::Constant(_) => false,
+        };
+        sliced.then(|| (page.first_row + page.num_rows) / scale)
     }
 
     /// A decoder of `rows` of the file: ascending, disjoint, none empty, all inside.
@@ -141,41 +247,85 @@ impl Column {
         budget: usize,
         arena: &Arena,
         limits: &'c Limits,
+    ) -> ColumnRead<'c> {
+        if self.lists.is_empty() {
+            ColumnRead::Leaf(self.read_slots(rows, budget, arena, limits))
+        } else {
+            ColumnRead::Lists(Box::new(ListRead::new(self, rows, budget, arena, limits)))
+        }
+    }
+
+    /// As [`read`](Self::read), of values alone where lists have columns of their own: `rows` are items then.
+    fn read_slots<'c>(
+        &'c self,
+        rows: &[Range<u64>],
+        budget: usize,
+        arena: &Arena,
+        limits: &'c Limits,
     ) -> LeafRead<'c> {
         let scale = self.leaf.rows_scale;
-        let mut reads: Vec<(usize, PageRead<'c>)> = Vec::new();
-        let mut parts: Vec<Range<u64>> = Vec::new();
-        let mut page = usize::MAX;
-        let mut flush = |page: usize, parts: &mut Vec<Range<u64>>| {
-            if !parts.is_empty() {
-                reads.push((page, PageRead::new(&self.pages[page], std::mem::take(parts))));
-            }
-        };
-        let mut capacity = 0u64;
-        for range in rows {
-            let (mut start, end) = (range.start * scale, range.end * scale);
-            capacity += end - start;
-            while start < end {
-                let in_page = page < self.pages.len() && {
-                    let p = &self.pages[page];
-                    (p.first_row..p.first_row + p.num_rows).contains(&start)
-                };
-                if !in_page {
-                    flush(page, &mut parts);
-                    page = self.page_of(start);
-                }
-                let p = &self.pages[page];
-                let stop = end.min(p.first_row + p.num_rows);
-                parts.push(start - p.first_row..stop - p.first_row);
-                start = stop;
-            }
-        }
-        flush(page, &mut parts);
-        LeafRead { column: self, reads, capacity: capacity as usize, budget, arena: arena.clone(), limits }
+        let slots = rows.iter().map(|r| r.start * scale..r.end * scale);
+        let capacity = slots.clone().fold(0, |sum: u64, r| sum.saturating_add(r.end - r.start));
+        let reads = page_reads(&self.pages, slots);
+        let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
+        LeafRead { column: self, reads, capacity, budget, arena: arena.clone(), limits }
     }
 
     fn place(&self, e: Error, page: usize) -> Error {
         e.in_page(page as u64).in_column(&self.leaf.path)
+    }
+}
+
+/// The page with a slot.
+fn page_of(pages: &[Page], slot: u64) -> usize {
+    pages.partition_point(|p| p.first_row + p.num_rows <= slot)
+}
+
+/// Reads of the pages that hold `slots`: ascending, disjoint, none empty, all inside.
+fn page_reads(pages: &[Page], slots: impl Iterator<Item = Range<u64>>) -> Vec<(usize, PageRead<'_>)> {
+    let mut reads = Vec::new();
+    let mut parts: Vec<Range<u64>> = Vec::new();
+    let mut page = usize::MAX;
+    let mut flush = |page: usize, parts: &mut Vec<Range<u64>>| {
+        if !parts.is_empty() {
+            reads.push((page, PageRead::new(&pages[page], std::mem::take(parts))));
+        }
+    };
+    for range in slots {
+        let (mut start, end) = (range.start, range.end);
+        while start < end {
+            let in_page =
+                pages.get(page).is_some_and(|p| (p.first_row..p.first_row + p.num_rows).contains(&start));
+            if !in_page {
+                flush(page, &mut parts);
+                page = page_of(pages, start);
+            }
+            let p = &pages[page];
+            let stop = end.min(p.first_row + p.num_rows);
+            parts.push(start - p.first_row..stop - p.first_row);
+            start = stop;
+        }
+    }
+    flush(page, &mut parts);
+    reads
+}
+
+/// A decoder of some rows of a column.
+#[derive(Debug)]
+pub(crate) enum ColumnRead<'c> {
+    Leaf(LeafRead<'c>),
+    /// Where lists have columns of their own.
+    Lists(Box<ListRead<'c>>),
+}
+
+impl Decode for ColumnRead<'_> {
+    type Output = LeafData;
+
+    fn step(&mut self, segments: &Segments) -> Result<Step<LeafData>> {
+        match self {
+            Self::Leaf(read) => read.step(segments),
+            Self::Lists(read) => read.step(segments),
+        }
     }
 }
 
@@ -219,11 +369,11 @@ impl Decode for LeafRead<'_> {
                 return Ok(Step::Need(united(needs)));
             }
         }
-        let keys = leaf.keys.map(crate::encoding::ValueType::Fixed);
+        let keys = leaf.keys.map(ValueType::Fixed);
         let shape = keys.as_ref().unwrap_or(leaf.shape);
         // Rows announced are not rows there: a constant page of any length costs nothing to write.
         let capacity = self.capacity.min(self.budget / shape.fixed_bytes().unwrap_or(16).max(1) + 1);
-        let mut out = LeafData::new(shape, &column.scheme, capacity, self.budget, &self.arena);
+        let mut out = LeafData::new(shape, leaf.scheme, capacity, self.budget, &self.arena);
         let mut scratch = PageScratch::default();
         for (page, read) in &self.reads {
             if !out.has_room() {
@@ -254,7 +404,7 @@ impl LeafRead<'_> {
     fn first_row(&self, segments: &Segments) -> Result<LeafData> {
         let column = self.column;
         let leaf = column.leaf_shape();
-        let keys = leaf.keys.map(crate::encoding::ValueType::Fixed);
+        let keys = leaf.keys.map(ValueType::Fixed);
         let slots = column.leaf.rows_scale;
         let Some((page, Some(start))) = self.reads.first().map(|(page, read)| (*page, read.first_row()))
         else {
@@ -263,7 +413,7 @@ impl LeafRead<'_> {
         let read = PageRead::new(&column.pages[page], vec![start..start + slots]);
         let shape = keys.as_ref().unwrap_or(leaf.shape);
         let most = usize::try_from(self.limits.buffer_bytes).unwrap_or(usize::MAX);
-        let mut out = LeafData::new(shape, &column.scheme, 1, most, &Arena::default());
+        let mut out = LeafData::new(shape, leaf.scheme, 1, most, &Arena::default());
         read.decode(&leaf, segments, self.limits, &mut out, &mut PageScratch::default())
             .map_err(|e| column.place(e, page))?;
         if out.num_rows as u64 != slots {

@@ -73,7 +73,7 @@ pub struct PageInspection {
     pub num_rows: u64,
     /// Values stored.
     pub num_values: u64,
-    /// `mini-block`, `full-zip` or `constant`.
+    /// `mini-block`, `full-zip`, `constant` or `plain` (2.0).
     pub layout: &'static str,
     /// Encoding of the values, as in `fsst(variable(32))`; empty for constant pages.
     pub encoding: String,
@@ -158,6 +158,7 @@ fn describe(layout: &Layout, num_rows: u64) -> (&'static str, String, u64) {
             };
             ("full-zip", encoding, z.num_visible_items)
         }
+        Layout::Plain(p) => ("plain", p.encoding.describe(), num_rows),
         Layout::Constant(c) => {
             let values = c.num_def_values.max(num_rows);
             ("constant", String::new(), values)
@@ -177,6 +178,7 @@ fn describe_levels(layout: &Layout) -> String {
     let (layers, mut parts) = match layout {
         Layout::MiniBlock(m) => (&m.layers, [("rep", &m.rep), ("def", &m.def)].to_vec()),
         Layout::FullZip(z) => (&z.layers, Vec::new()),
+        Layout::Plain(_) => return String::new(),
         Layout::Constant(c) => (&c.layers, [("rep", &c.rep), ("def", &c.def)].to_vec()),
     };
     let mut text = layers.iter().map(name).collect::<Vec<_>>().join(", ");

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
-use crate::column::Column;
+use crate::column::{Column, FileFacts, ListColumn};
 use crate::container::{Metadata, OpenFile, ReadColumns};
 use crate::io::{ReadAt, Source, SourceOptions, drive};
 use crate::scan::{Projected, Scan, Take};
@@ -38,6 +38,8 @@ struct Inner {
     metadata: Metadata,
     schema: SchemaRef,
     columns: Vec<OnceLock<Arc<Column>>>,
+    /// The columns among them that say where lists end, which leaves share; only in 2.0.
+    lists: Vec<OnceLock<Arc<ListColumn>>>,
     limits: Limits,
 }
 
@@ -81,16 +83,25 @@ impl File {
             None => e,
         };
         let version = metadata.version();
-        if version == FormatVersion::V2_0 || version == FormatVersion::V2_3 {
+        if version == FormatVersion::V2_3 {
             return Err(name(crate::Error::unsupported(format!(
-                "format version {version}: this release reads 2.1 and 2.2"
+                "format version {version}: this release reads 2.0, 2.1 and 2.2"
             ))));
         }
         let schema = metadata.schema.to_arrow();
         let columns = (0..metadata.num_columns()).map(|_| OnceLock::new()).collect();
+        let num_lists = if metadata.schema.parents_have_columns { metadata.num_columns() } else { 0 };
+        let lists = (0..num_lists).map(|_| OnceLock::new()).collect();
         let source = Arc::new(source);
         Ok(Self {
-            inner: Arc::new(Inner { source, metadata, schema, columns, limits: options.limits.clone() }),
+            inner: Arc::new(Inner {
+                source,
+                metadata,
+                schema,
+                columns,
+                lists,
+                limits: options.limits.clone(),
+            }),
         })
     }
 
@@ -171,16 +182,7 @@ impl File {
             }
         }
         if !missing.is_empty() {
-            let numbers = missing.iter().map(|l| l.column).collect();
-            let records = drive(&inner.source, ReadColumns::new(&inner.metadata, numbers))?;
-            let large_chunks = self.format_version().has_large_chunks();
-            for (leaf, record) in missing.into_iter().zip(records) {
-                let place = slot(&leaf)?;
-                let column =
-                    Column::new(leaf, record, large_chunks, &inner.limits).map_err(|e| self.in_file(e))?;
-                // A lost race stored the same column.
-                let _ = place.set(Arc::new(column));
-            }
+            self.read_columns(missing).map_err(|e| self.in_file(e))?;
         }
         leaves
             .iter()
@@ -189,6 +191,44 @@ impl File {
                 column.cloned().ok_or_else(|| crate::Error::invalid("a column was not read"))
             })
             .collect()
+    }
+
+    /// Reads the metadata of leaves' columns, and of the lists above them, in one round.
+    fn read_columns(&self, leaves: Vec<Leaf>) -> Result<()> {
+        let inner = &*self.inner;
+        let mut numbers: Vec<u32> = leaves.iter().map(|l| l.column).collect();
+        let unknown = |column: &u32| inner.lists.get(*column as usize).is_some_and(|l| l.get().is_none());
+        let mut lists: Vec<u32> = leaves.iter().flat_map(Leaf::lists).filter(unknown).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        numbers.extend_from_slice(&lists);
+        let mut records = drive(&inner.source, ReadColumns::new(&inner.metadata, numbers))?;
+        let facts = FileFacts {
+            large_chunks: self.format_version().has_large_chunks(),
+            global_buffers: &inner.metadata.global_buffers,
+            limits: &inner.limits,
+        };
+        for record in records.split_off(leaves.len()) {
+            let number = record.index;
+            let path = leaves.iter().find(|l| l.lists().any(|c| c == number)).map_or("", |l| &l.path);
+            let list = ListColumn::new(record, &facts).map_err(|e| e.in_column(path))?;
+            if let Some(place) = inner.lists.get(number as usize) {
+                // A lost race stored the same column.
+                let _ = place.set(Arc::new(list));
+            }
+        }
+        for (leaf, record) in leaves.into_iter().zip(records) {
+            let number = leaf.column as usize;
+            let find = |c: u32| inner.lists.get(c as usize).and_then(|l| l.get().cloned());
+            let Some(lists) = leaf.lists().map(find).collect::<Option<Vec<_>>>() else {
+                return Err(crate::Error::invalid("a column of lists was not read").in_column(&leaf.path));
+            };
+            let column = Column::new(leaf, record, lists, &facts)?;
+            if let Some(place) = inner.columns.get(number) {
+                let _ = place.set(Arc::new(column));
+            }
+        }
+        Ok(())
     }
 
     fn in_file(&self, e: crate::Error) -> crate::Error {

@@ -27,9 +27,11 @@ use crate::{Error, Limits, Result};
 #[derive(Debug, Clone)]
 pub(crate) struct ColumnRecord {
     /// Index of the column in the file.
-    #[allow(dead_code)]
     pub(crate) index: u32,
     pub(crate) pages: Vec<PageRecord>,
+    /// Buffers of the column as a whole, absolute, inside the file and before its footer. Nobody writes any; pages of 2.0
+    /// may refer to them.
+    pub(crate) buffers: Vec<Range<u64>>,
     /// A `lance.encodings.ColumnEncoding` message; only blobs of 2.0 say anything with it.
     #[allow(dead_code)]
     pub(crate) encoding: Bytes,
@@ -168,6 +170,7 @@ fn parse_column(
 ) -> Result<ColumnRecord> {
     let mut pages: Vec<PageRecord> = Vec::new();
     let mut encoding = None;
+    let (mut offsets, mut sizes) = (Vec::new(), Vec::new());
     let mut next_unit = checks.map_or(0, |(_, first)| first);
     let mut parts = skim::Fields::new(message);
     while let Some((number, payload)) = parts.next()? {
@@ -194,12 +197,34 @@ fn parse_column(
                 }
                 pages.push(page);
             }
-            // Buffers of the column as a whole: nobody writes them, and no page refers to them.
+            3 => read_numbers(message, payload, "an offset of a column buffer", &mut offsets)?,
+            4 => read_numbers(message, payload, "the size of a column buffer", &mut sizes)?,
             _ => {}
         }
     }
     let Some(encoding) = encoding else { corrupt!("the column has no description") };
-    Ok(ColumnRecord { index, pages, encoding })
+    if offsets.len() != sizes.len() {
+        corrupt!("a column with {} buffer offsets and {} sizes", offsets.len(), sizes.len());
+    }
+    let end = data_end(file_bytes);
+    let buffers = offsets.iter().zip(&sizes);
+    let buffers = buffers.map(|(at, bytes)| range_within(*at, *bytes, end, || "a column buffer".to_owned()));
+    Ok(ColumnRecord { index, pages, buffers: buffers.collect::<Result<_>>()?, encoding })
+}
+
+/// A repeated number, packed or by itself.
+fn read_numbers(message: &[u8], payload: skim::Payload, what: &str, out: &mut Vec<u64>) -> Result<()> {
+    match payload {
+        skim::Payload::Varint(number) => out.push(number),
+        packed => {
+            let packed = packed.bytes(what)?;
+            let mut numbers = skim::Numbers::new(&message[packed]);
+            while let Some(number) = numbers.next()? {
+                out.push(number);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn parse_page(bytes: Bytes, file_bytes: u64) -> Result<PageRecord> {

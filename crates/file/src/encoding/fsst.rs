@@ -20,14 +20,14 @@ use crate::{Error, Result};
 const PIECE_BYTES: usize = 1 << 20;
 
 /// A symbol table, ready for use.
-pub(super) struct FsstCodec {
+pub(crate) struct FsstCodec {
     table: SymbolTable,
     /// Only of writers: a quarter of a megabyte.
     compressor: Option<Box<Compressor>>,
 }
 
 impl FsstCodec {
-    pub(super) fn new(table: &[u8], purpose: Purpose) -> Result<Self> {
+    pub(crate) fn new(table: &[u8], purpose: Purpose) -> Result<Self> {
         let table = SymbolTable::parse(table)?;
         let compressor = match purpose {
             Purpose::Read => None,
@@ -96,7 +96,7 @@ impl FsstCodec {
     }
 
     /// Per-value form of several strings.
-    pub(super) fn decode_ranges(
+    pub(crate) fn decode_ranges(
         &self,
         data: &[u8],
         ranges: &[Range<usize>],
@@ -155,7 +155,7 @@ impl FsstCodec {
     }
 
     /// Appends the codes of one string.
-    pub(super) fn compress(&self, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn compress(&self, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
         self.compressor()?.compress(value, out);
         Ok(())
     }

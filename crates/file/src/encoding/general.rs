@@ -49,7 +49,7 @@ fn admit(declared: u64, most: u64, compressed: usize, max_bytes: u64) -> Result<
 }
 
 /// Decompresses into a buffer of `scratch`, which the caller gives back.
-pub(super) fn decompress(
+pub(crate) fn decompress(
     scheme: Scheme,
     data: &[u8],
     max_bytes: u64,
@@ -136,7 +136,7 @@ fn decompress_unsized(frame: &[u8], most: u64, max_bytes: u64, out: &mut Vec<u8>
 }
 
 /// Appends `data` compressed, with its size in front.
-pub(super) fn compress(
+pub(crate) fn compress(
     scheme: Scheme,
     level: Option<i32>,
     data: &[u8],

@@ -46,7 +46,8 @@ mod wire;
 pub(crate) use arena::Arena;
 pub(crate) use block::{decode_block, encode_block};
 pub(crate) use dictionary::append_dictionary;
-pub(crate) use fsst::train_fsst;
+pub(crate) use fsst::{FsstCodec, train_fsst};
+pub(crate) use general::{compress, decompress};
 pub(crate) use levels::{append_validity, count_rle_levels, decode_levels, encode_levels, level_at};
 #[cfg(test)]
 pub(crate) use mini_block::encode_chunk;
@@ -55,7 +56,7 @@ pub(crate) use mini_block::{ChunkReader, ChunkWriter};
 pub(crate) use per_value::encode_value;
 pub(crate) use per_value::{ValueReader, ValueWriter};
 pub(crate) use scratch::Scratch;
-pub(crate) use values::{FixedValues, ListValues, ValueType, Values, VariableValues};
+pub(crate) use values::{FixedValues, ListValues, Offset, ValueType, Values, VariableValues};
 
 use crate::Error;
 

@@ -16,7 +16,10 @@ use crate::{Error, Result};
 /// Positions of a page's buffers, and what is known of their checksums.
 #[derive(Debug)]
 pub(crate) struct PageBuffers {
+    /// Of the page, then what it borrows from its column or file.
     ranges: Vec<Range<u64>>,
+    /// Buffers of the page itself: no checksum covers the others.
+    own: usize,
     /// Absolute range of the page's checksums, for files that have them.
     checksums: Option<Range<u64>>,
     checks: OnceLock<PageChecks>,
@@ -24,7 +27,17 @@ pub(crate) struct PageBuffers {
 
 impl PageBuffers {
     pub(crate) fn new(ranges: Vec<Range<u64>>, checksums: Option<Range<u64>>) -> Self {
-        Self { ranges, checksums, checks: OnceLock::new() }
+        Self { own: ranges.len(), ranges, checksums, checks: OnceLock::new() }
+    }
+
+    /// The same with buffers behind its own that belong to the column or the file.
+    pub(crate) fn with_borrowed(mut self, borrowed: Vec<Range<u64>>) -> Self {
+        self.ranges.extend(borrowed);
+        self
+    }
+
+    fn checks(&self, index: usize) -> Option<&PageChecks> {
+        self.checks.get().filter(|_| index < self.own)
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -61,7 +74,7 @@ impl PageBuffers {
         }
         match segments.bytes(range) {
             Some(crcs) => {
-                let sizes: Vec<u64> = self.ranges.iter().map(|r| r.end - r.start).collect();
+                let sizes: Vec<u64> = self.ranges[..self.own].iter().map(|r| r.end - r.start).collect();
                 // A lost race stored the same checks.
                 let _ = self.checks.set(PageChecks::new(crcs, sizes)?);
             }
@@ -86,7 +99,7 @@ impl PageBuffers {
     }
 
     fn widen(&self, index: usize, part: Range<u64>) -> Result<Range<u64>> {
-        if part.start >= part.end || self.checksums.is_none() {
+        if part.start >= part.end || self.checksums.is_none() || index >= self.own {
             return Ok(part);
         }
         Ok(match self.checks.get() {
@@ -124,13 +137,13 @@ impl PageBuffers {
         if part.start >= part.end {
             return Ok(&[]);
         }
-        let wide = match self.checks.get() {
+        let wide = match self.checks(index) {
             Some(checks) => checks.widen(index, part.clone()),
             None => part.clone(),
         };
         let range = self.absolute(index, &wide)?;
         let bytes = segments.slice(&range).ok_or_else(|| not_fetched(&range))?;
-        if let Some(checks) = self.checks.get() {
+        if let Some(checks) = self.checks(index) {
             checks.verify(index, wide.start, bytes).map_err(|e| e.in_buffer(index).at_offset(range.start))?;
         }
         Ok(&bytes[(part.start - wide.start) as usize..(part.end - wide.start) as usize])
@@ -176,7 +189,7 @@ impl Decode for ReadFaults<'_> {
         }
         let mut faults = Vec::new();
         if let Some(checks) = self.buffers.checks.get() {
-            for (i, range) in self.buffers.ranges.iter().enumerate() {
+            for (i, range) in self.buffers.ranges[..self.buffers.own].iter().enumerate() {
                 let bytes = segments.slice(range).ok_or_else(|| not_fetched(range))?;
                 for (unit, bytes) in bytes.chunks(UNIT_BYTES as usize).enumerate() {
                     let start = unit as u64 * UNIT_BYTES;

@@ -24,6 +24,8 @@ pub(crate) struct LeafShape<'a> {
     /// Bytes of a key, for a column of Arrow's dictionary type.
     pub(crate) keys: Option<usize>,
     pub(crate) scheme: &'a LevelScheme,
+    /// A column of offsets in 2.0: its pages say where lists end.
+    pub(crate) is_offsets: bool,
 }
 
 /// Values and structure of some rows of one leaf.
@@ -179,6 +181,21 @@ impl LeafData {
             Structure::Levels { rep: Vec::new(), def: Vec::with_capacity(capacity) }
         };
         Self { values, structure, dictionary: None, num_rows: 0, budget, mark: Mark::default() }
+    }
+
+    /// The first `num_values` values, with levels in place of what structure there was: `num_rows` rows.
+    pub(crate) fn with_levels(
+        mut self,
+        rep: Vec<u16>,
+        def: Vec<u16>,
+        num_rows: usize,
+        num_values: usize,
+    ) -> Self {
+        self.values.truncate(num_values);
+        self.structure = Structure::Levels { rep, def };
+        self.num_rows = 0;
+        self.finish_rows(num_rows);
+        self
     }
 
     /// Entries of the level streams.

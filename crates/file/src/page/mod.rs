@@ -4,9 +4,10 @@
 //! mini-block   chunk table | chunks (header, levels, value buffers) | dictionary? | repetition index?
 //! full-zip     rows (control word, length, value)                   | row offsets?
 //! constant     nothing, or a value, or levels
+//! plain        a tree of arrays, without levels: format version 2.0
 //! ```
 //!
-//! See docs/format/pages.md, and docs/format/levels.md for layers and levels.
+//! See docs/format/pages.md and plain.md, and docs/format/levels.md for layers and levels.
 
 mod buffers;
 pub(crate) mod constant;
@@ -16,6 +17,7 @@ mod leaf_data;
 mod leaf_page;
 pub(crate) mod levels;
 pub(crate) mod mini_block;
+pub(crate) mod plain;
 mod reader;
 mod scratch;
 mod wire;
@@ -82,6 +84,7 @@ pub(crate) enum Layout {
     MiniBlock(MiniBlockLayout),
     FullZip(FullZipLayout),
     Constant(ConstantLayout),
+    Plain(plain::PlainLayout),
 }
 
 /// Values in independently decodable chunks.

@@ -1,12 +1,12 @@
 //! One page of a column: its description, its index once read, and a decoder of some of its rows.
 //!
 //! ```text
-//! round 1   checksums, chunk table, dictionary, repetition index | row offsets (full-zip)
-//! round 2   chunks                                               | rows
+//! round 1   checksums, chunk table, dictionary, repetition index | row offsets (full-zip) | indices (plain strings)
+//! round 2   chunks                                               | rows                   | bytes
 //! ```
 //!
 //! Once a handle has the index of a page, a read of it takes one round (two for full-zip pages whose
-//! rows vary in size).
+//! rows vary in size, and for plain pages of strings).
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -15,6 +15,7 @@ use super::constant::{self, ConstantIndex, ConstantPage};
 use super::full_zip::{self, FullZipIndex, FullZipPage};
 use super::leaf_data::{LeafData, LeafShape};
 use super::mini_block::{self, MiniBlockIndex, MiniBlockPage};
+use super::plain::{self, PlainEncoding, PlainIndex, PlainPage, StoredList};
 use super::scratch::PageScratch;
 use super::{Layout, PageBuffers, max_def, max_rep};
 use crate::io::Segments;
@@ -38,6 +39,7 @@ enum PageIndex {
     MiniBlock(MiniBlockIndex),
     FullZip(FullZipIndex),
     Constant(ConstantIndex),
+    Plain(PlainIndex),
 }
 
 impl Page {
@@ -52,7 +54,13 @@ impl Page {
 
     /// Whether all rows are alike, so that a page of any length costs the file nothing.
     pub(crate) fn repeats_one_row(&self) -> bool {
-        let Layout::Constant(layout) = &self.layout else { return false };
+        let layout = match &self.layout {
+            Layout::Constant(layout) => layout,
+            Layout::Plain(layout) => {
+                return matches!(layout.encoding, PlainEncoding::AllNull | PlainEncoding::Struct);
+            }
+            Layout::MiniBlock(_) | Layout::FullZip(_) => return false,
+        };
         let levels = match self.buffers.ranges() {
             [.., rep, def] => rep.end - rep.start + (def.end - def.start),
             _ => 0,
@@ -76,6 +84,12 @@ impl Page {
         match &self.layout {
             Layout::MiniBlock(layout) => MiniBlockIndex::want(layout, &self.buffers, segments, needs)?,
             Layout::Constant(layout) => ConstantIndex::want(layout, &self.buffers, segments, needs)?,
+            Layout::Plain(layout) => {
+                // The items of a dictionary may take a round to know what to ask for.
+                if needs.len() == before {
+                    PlainIndex::want(layout, &self.buffers, segments, leaf, limits, needs)?;
+                }
+            }
             Layout::FullZip(_) => {}
         }
         if needs.len() > before {
@@ -95,6 +109,9 @@ impl Page {
             }
             Layout::Constant(layout) => {
                 PageIndex::Constant(ConstantIndex::read(layout, &self.buffers, segments, leaf)?)
+            }
+            Layout::Plain(layout) => {
+                PageIndex::Plain(PlainIndex::read(layout, &self.buffers, segments, leaf, limits)?)
             }
         };
         // A lost race stored the same index.
@@ -143,6 +160,9 @@ impl<'p> PageRead<'p> {
             (PageIndex::Constant(index), Layout::Constant(layout)) => {
                 index.want_rows(layout, &page.buffers, &self.rows, segments, needs)
             }
+            (PageIndex::Plain(index), _) => {
+                index.want_rows(&page.buffers, &self.rows, segments, limits, needs)
+            }
             (PageIndex::Constant(_), _) => unreachable!("a constant index is made for a constant layout"),
         }
     }
@@ -177,7 +197,27 @@ impl<'p> PageRead<'p> {
                 let page = ConstantPage { layout, index, buffers, segments, limits, num_rows };
                 constant::decode(&page, &self.rows, out, scratch)
             }
+            (PageIndex::Plain(index), _) => {
+                plain::decode(&PlainPage { index, buffers, segments, limits }, &self.rows, out)
+            }
             _ => unreachable!("an index is made for its page's layout"),
+        }
+    }
+
+    /// Appends the lists at the rows of a page of offsets.
+    pub(crate) fn decode_lists(
+        &self,
+        leaf: &LeafShape<'_>,
+        segments: &Segments,
+        limits: &Limits,
+        out: &mut Vec<StoredList>,
+    ) -> Result<()> {
+        let page = self.page;
+        match page.index(leaf, segments, limits, &mut Vec::new())? {
+            Some(PageIndex::Plain(index)) => {
+                plain::read_lists(index, &page.buffers, &self.rows, segments, limits, out)
+            }
+            _ => Err(crate::Error::corrupt("a column of offsets whose pages have levels")),
         }
     }
 }

@@ -121,6 +121,8 @@ impl Layout {
         let encoding = |e: &Option<Encoding>| e.as_ref().map(Encoding::emit);
         use pb::page_layout::Layout as Wire;
         let layout = match self {
+            // Another message altogether.
+            Self::Plain(p) => return p.emit(),
             Self::MiniBlock(m) => Wire::MiniBlockLayout(pb::MiniBlockLayout {
                 rep_compression: encoding(&m.rep),
                 def_compression: encoding(&m.def),

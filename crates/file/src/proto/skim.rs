@@ -119,6 +119,21 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The numbers of a packed list in order.
+#[derive(Debug)]
+pub(crate) struct Numbers<'a>(Fields<'a>);
+
+impl<'a> Numbers<'a> {
+    pub(crate) fn new(list: &'a [u8]) -> Self {
+        Self(Fields::new(list))
+    }
+
+    /// The next number.
+    pub(crate) fn next(&mut self) -> Result<Option<u64>> {
+        if self.0.at == self.0.message.len() { Ok(None) } else { self.0.varint().map(Some) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

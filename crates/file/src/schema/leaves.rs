@@ -9,8 +9,9 @@
 //!       c: string            column 2   y.b.item.c layers [Item, Item, List, Item]   innermost first
 //! ```
 //!
-//! Structure has no column of its own: each leaf carries the levels of everything above it. In 2.0 every
-//! field has a column. See docs/format/container.md, "From fields to columns".
+//! Structure has no column of its own: each leaf carries the levels of everything above it. In 2.0 structs and lists
+//! have one, before those of their children: above, y is column 1, y.a 2, y.b 3, its item 4 and y.b.item.c 5.
+//! See docs/format/container.md, "From fields to columns".
 
 use arrow_schema::{DataType, FieldRef};
 
@@ -58,13 +59,56 @@ pub(crate) struct Leaf {
     /// What a page's length counts per top-level row: the product of the dimensions of fixed-size lists
     /// of structs above.
     pub(crate) rows_scale: u64,
+    /// Structs and lists above that have columns of their own, outermost first; only in 2.0.
+    pub(crate) parents: Vec<Parent>,
+}
+
+/// A struct or list with a column of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parent {
+    pub(crate) column: u32,
+    /// Its column says where lists end; otherwise it is a struct and says only how many there are.
+    pub(crate) is_list: bool,
+    /// The leaf is the first one below it.
+    pub(crate) is_first: bool,
+}
+
+impl Leaf {
+    /// Columns of the lists above, outermost first; only in 2.0.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = u32> {
+        self.parents.iter().filter(|p| p.is_list).map(|p| p.column)
+    }
+}
+
+/// The way down to a field, outermost first.
+#[derive(Debug, Default)]
+struct Above {
+    nestings: Vec<Nesting>,
+    parents: Vec<Parent>,
+    /// Whether parents have columns at all.
+    parents_have_columns: bool,
+}
+
+impl Above {
+    fn push(&mut self, field: &Field, nestings: &[Nesting]) {
+        self.nestings.extend_from_slice(nestings);
+        if self.parents_have_columns {
+            let is_list = field.kind() != FieldKind::Struct;
+            self.parents.push(Parent { column: field.columns.start, is_list, is_first: false });
+        }
+    }
 }
 
 /// Bytes of the paths of all leaves together.
 const MAX_PATH_BYTES: usize = 512 << 20;
 
-/// Called for each leaf with its path and its layers, innermost first.
-type Visit<'a> = dyn FnMut(&Field, &str, &[Nesting]) -> Result<()> + 'a;
+/// Called for each leaf with its path and what is above it.
+type Visit<'a> = dyn FnMut(&Field, &str, &Above) -> Result<()> + 'a;
+
+/// Whether structs and lists have columns of their own.
+pub(super) fn parents_have_columns(version: FormatVersion) -> bool {
+    version == FormatVersion::V2_0
+}
 
 /// Gives every field its range of stored columns; says how many there are.
 pub(super) fn number_columns(fields: &mut [Field], version: FormatVersion) -> u32 {
@@ -80,7 +124,7 @@ fn number_field(field: &mut Field, version: FormatVersion, next: &mut u32) {
     match field.kind() {
         FieldKind::Leaf | FieldKind::PackedStruct | FieldKind::Blob | FieldKind::EmptyStruct => *next += 1,
         FieldKind::Struct | FieldKind::List | FieldKind::Map | FieldKind::FixedSizeList(_) => {
-            if version == FormatVersion::V2_0 {
+            if parents_have_columns(version) {
                 *next += 1;
             }
             for child in &mut field.children {
@@ -96,13 +140,13 @@ impl Schema {
     pub(crate) fn leaves(&self) -> Result<Vec<Leaf>> {
         let mut leaves = Vec::new();
         let mut path_bytes = 0usize;
-        self.walk(&mut |field, path, layers| {
+        self.walk(&mut |field, path, above| {
             // Every leaf repeats the names above it: a long name over many leaves is small in the file only.
             path_bytes = path_bytes.saturating_add(path.len());
             if path_bytes > MAX_PATH_BYTES {
                 return Err(Error::limit(format!("column paths of more than {MAX_PATH_BYTES} bytes in all")));
             }
-            leaves.push(leaf_of(field, path, layers)?);
+            leaves.push(leaf_of(field, path, above)?);
             Ok(())
         })?;
         Ok(leaves)
@@ -121,16 +165,12 @@ impl Schema {
     }
 
     fn walk(&self, visit: &mut Visit<'_>) -> Result<()> {
-        walk_children(&self.fields, "", &mut Vec::new(), visit)
+        let mut above = Above { parents_have_columns: self.parents_have_columns, ..Above::default() };
+        walk_children(&self.fields, "", &mut above, visit)
     }
 }
 
-fn walk_children(
-    fields: &[Field],
-    prefix: &str,
-    above: &mut Vec<Nesting>,
-    visit: &mut Visit<'_>,
-) -> Result<()> {
+fn walk_children(fields: &[Field], prefix: &str, above: &mut Above, visit: &mut Visit<'_>) -> Result<()> {
     let mut seen = std::collections::HashMap::new();
     for field in fields {
         let nth = seen.entry(field.name()).or_insert(0usize);
@@ -141,38 +181,39 @@ fn walk_children(
     Ok(())
 }
 
-/// `above` is outermost first.
-fn walk_field(field: &Field, path: &str, above: &mut Vec<Nesting>, visit: &mut Visit<'_>) -> Result<()> {
-    let depth = above.len();
+fn walk_field(field: &Field, path: &str, above: &mut Above, visit: &mut Visit<'_>) -> Result<()> {
+    let (depth, num_parents) = (above.nestings.len(), above.parents.len());
     match (field.kind(), field.children.as_slice()) {
         (FieldKind::Struct, children) => {
-            above.push(Nesting::Item);
+            above.push(field, &[Nesting::Item]);
             walk_children(children, path, above, visit)?;
         }
         (FieldKind::List, [item, ..]) => {
-            above.push(Nesting::List);
+            above.push(field, &[Nesting::List]);
             walk_field(item, &join_path(path, "item"), above, visit)?;
         }
         (FieldKind::FixedSizeList(dimension), [item, ..]) => {
-            above.push(Nesting::FixedSizeList(dimension));
+            above.push(field, &[Nesting::FixedSizeList(dimension)]);
             walk_field(item, &join_path(path, "item"), above, visit)?;
         }
         (FieldKind::Map, [entries, ..]) => {
-            above.extend([Nesting::List, Nesting::Item]);
+            above.push(field, &[Nesting::List]);
+            above.push(entries, &[Nesting::Item]);
             for (name, child) in ["key", "value"].iter().zip(&entries.children) {
                 walk_field(child, &join_path(path, name), above, visit)?;
             }
         }
         _ => {
-            above.push(Nesting::Item);
+            above.nestings.push(Nesting::Item);
             visit(field, path, above)?;
         }
     }
-    above.truncate(depth);
+    above.nestings.truncate(depth);
+    above.parents.truncate(num_parents);
     Ok(())
 }
 
-fn leaf_of(field: &Field, path: &str, above: &[Nesting]) -> Result<Leaf> {
+fn leaf_of(field: &Field, path: &str, above: &Above) -> Result<Leaf> {
     let kind = match field.kind() {
         FieldKind::PackedStruct => LeafKind::PackedStruct,
         FieldKind::Blob => LeafKind::Blob,
@@ -187,7 +228,7 @@ fn leaf_of(field: &Field, path: &str, above: &[Nesting]) -> Result<Leaf> {
         }
     };
     let mut rows_scale = 1u64;
-    for layer in above {
+    for layer in &above.nestings {
         if let Nesting::FixedSizeList(dimension) = layer {
             rows_scale = rows_scale
                 .checked_mul(*dimension)
@@ -197,12 +238,21 @@ fn leaf_of(field: &Field, path: &str, above: &[Nesting]) -> Result<Leaf> {
     Ok(Leaf {
         column: field.columns.start,
         path: path.to_owned(),
-        layers: above.iter().rev().copied().collect(),
+        layers: above.nestings.iter().rev().copied().collect(),
         kind,
         shape,
         arrow: field.arrow.clone(),
         rows_scale,
+        parents: parents_of(field, above),
     })
+}
+
+/// The columns above a leaf. It is the first below one of them if only others of them stand in between.
+fn parents_of(leaf: &Field, above: &Above) -> Vec<Parent> {
+    let count = above.parents.len() as u32;
+    let parents = above.parents.iter().zip(0..);
+    let is_first = |p: &Parent, i: u32| p.column + (count - i) == leaf.columns.start;
+    parents.map(|(p, i)| Parent { is_first: is_first(p, i), ..*p }).collect()
 }
 
 /// Most bytes of one fixed-width value: what an offset of Arrow can still tell.

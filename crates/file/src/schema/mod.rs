@@ -25,7 +25,7 @@ use arrow_schema::{DataType, FieldRef, Metadata, SchemaRef};
 
 use crate::{FormatVersion, Limits, Result};
 
-pub(crate) use leaves::{Leaf, LeafKind, Nesting};
+pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent};
 
 /// Arrow metadata key that names an extension type.
 pub(crate) const EXTENSION_NAME: &str = "ARROW:extension:name";
@@ -44,6 +44,8 @@ pub(crate) struct Schema {
     pub(crate) arrow: SchemaRef,
     /// Stored columns of the whole file, also where this is a projection of it.
     pub(crate) num_columns: u32,
+    /// Structs and lists have columns of their own: format version 2.0.
+    pub(crate) parents_have_columns: bool,
 }
 
 /// A node of the schema.
@@ -150,7 +152,8 @@ impl Schema {
             fields.iter().map(|f| f.arrow.clone()).collect::<Vec<_>>(),
             metadata,
         );
-        Self { fields, arrow: Arc::new(arrow), num_columns }
+        let parents_have_columns = leaves::parents_have_columns(version);
+        Self { fields, arrow: Arc::new(arrow), num_columns, parents_have_columns }
     }
 
     /// The schema as Arrow sees it.

@@ -73,7 +73,8 @@ impl Schema {
             fields.iter().map(|f| f.arrow.clone()).collect::<Vec<_>>(),
             self.arrow.metadata().clone(),
         );
-        let schema = Self { fields, arrow: Arc::new(arrow), num_columns: self.num_columns };
+        let (num_columns, parents_have_columns) = (self.num_columns, self.parents_have_columns);
+        let schema = Self { fields, arrow: Arc::new(arrow), num_columns, parents_have_columns };
         let leaves = schema.leaves()?;
         Ok(Projection { schema, leaves })
     }
