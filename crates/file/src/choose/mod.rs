@@ -9,11 +9,14 @@
 //!                                          in general only on request
 //! ```
 //!
+//! Pages of 2.0 have no layouts: see `plain`.
+//!
 //! A simple choice by the rules of the official writer, where nothing forces
 //! another. This module and the column writer alone ask for the format version.
 
 mod dictionary;
 mod hash;
+mod plain;
 mod spec;
 mod tuning;
 mod values;
@@ -24,6 +27,7 @@ use crate::page::mini_block::MiniBlockChoice;
 use crate::page::{LeafPage, constant, full_zip, mini_block};
 use crate::{Error, FormatVersion, Result};
 
+pub(crate) use plain::encode_plain;
 pub(crate) use spec::Spec;
 pub use tuning::Compression;
 pub(crate) use tuning::{Asked, Tuning};

@@ -67,7 +67,14 @@ pub(crate) enum PageMessage {
 }
 
 impl PageMessage {
-    pub(crate) const PAGE_LAYOUT_URL: &'static str = "/lance.encodings21.PageLayout";
+    /// The type as a page's description names it.
+    pub(crate) fn type_url(self) -> &'static str {
+        match self {
+            Self::ArrayEncoding => "/lance.encodings.ArrayEncoding",
+            Self::PageLayout => "/lance.encodings21.PageLayout",
+            Self::PlanarLayout => "/lance.encodings23.PlanarLayout",
+        }
+    }
 
     /// By what follows the last slash.
     fn of(type_url: &str) -> Result<Self> {

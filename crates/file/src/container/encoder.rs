@@ -71,11 +71,12 @@ impl ColumnState {
 #[derive(Debug, Clone)]
 pub(crate) struct NewPage {
     pub(crate) buffers: Vec<Bytes>,
-    /// Rows, times the dimensions of fixed-size lists of structs above the leaf.
+    /// Rows, times the dimensions of fixed-size lists of structs above the leaf; in 2.0 rows of the column.
     pub(crate) length: u64,
-    /// Top-level row of the first value.
+    /// Top-level row of the first value; 0 in 2.0.
     pub(crate) priority: u64,
-    /// A `PageLayout` message.
+    pub(crate) message: PageMessage,
+    /// The message.
     pub(crate) layout: Bytes,
 }
 
@@ -146,7 +147,7 @@ impl ContainerEncoder {
         let mut record = pb::column_metadata::Page {
             length: page.length,
             priority: page.priority,
-            encoding: Some(describe(PageMessage::PAGE_LAYOUT_URL.to_owned(), page.layout)),
+            encoding: Some(describe(page.message.type_url().to_owned(), page.layout)),
             ..Default::default()
         };
         for buffer in page.buffers {

@@ -1,7 +1,8 @@
 //! What each format version can hold: checked before a byte is written.
 //!
 //! What packed structs may hold is in docs/format/encodings.md, where fixed-size lists of structs may stand
-//! in docs/format/levels.md; maps and fixed-size lists of structs came with 2.2.
+//! in docs/format/levels.md; maps and fixed-size lists of structs came with 2.2. What 2.0 has no column for is in
+//! docs/format/plain.md.
 
 use arrow_schema::{DataType, Field, Schema};
 
@@ -20,10 +21,10 @@ struct Above {
 /// Fails for a schema that `version` cannot hold, naming the field.
 pub(super) fn check(schema: &Schema, version: FormatVersion) -> Result<()> {
     match version {
-        FormatVersion::V2_1 | FormatVersion::V2_2 => {}
-        FormatVersion::V2_0 | FormatVersion::V2_3 => {
+        FormatVersion::V2_0 | FormatVersion::V2_1 | FormatVersion::V2_2 => {}
+        FormatVersion::V2_3 => {
             return Err(Error::unsupported(format!(
-                "writing format version {version}; written are 2.1 and 2.2"
+                "writing format version {version}; written are 2.0, 2.1 and 2.2"
             )));
         }
     }
@@ -86,7 +87,8 @@ fn check_field(field: &Field, version: FormatVersion, above: Above) -> Result<()
             check_field(item, version, Above { fixed_size_list: true, ..above })
         }
         (FieldKind::EmptyStruct, _) => {
-            if above.list {
+            // In 2.0 the lists have a column of their own; later the struct would have to hold their levels.
+            if above.list && version != FormatVersion::V2_0 {
                 return refuse("a struct without fields inside a list".into());
             }
             Ok(())
@@ -118,7 +120,7 @@ fn check_packed(field: &Field, children: &arrow_schema::Fields, version: FormatV
             ValueType::Fixed(_) => true,
             ValueType::Variable { .. } => version >= FormatVersion::V2_2,
             ValueType::List { items, .. } => {
-                version >= FormatVersion::V2_2
+                version != FormatVersion::V2_1
                     && matches!(**items, ValueType::Fixed(_) | ValueType::List { .. })
             }
             ValueType::Null | ValueType::Bits | ValueType::Struct(_) => false,

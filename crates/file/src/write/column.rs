@@ -7,8 +7,11 @@ use arrow_array::ArrayRef;
 
 use crate::array::shred::{LeafBuffer, LeafPath, Pushed, leaf_bytes};
 use crate::choose::{self, Tuning};
-use crate::container::NewPage;
-use crate::{Error, Result};
+use crate::container::{NewPage, PageMessage};
+use crate::page::LeafPage;
+use crate::page::plain::{self, PlainPageParts};
+use crate::schema::{Leaf, Parent};
+use crate::{Error, FormatVersion, Result};
 
 /// Rows of a page at most, so that no count inside a page passes 32 bits.
 const MAX_PAGE_ROWS: u64 = 1 << 28;
@@ -25,23 +28,32 @@ pub(super) struct PageBounds {
 pub(super) struct ColumnWriter {
     pub(super) path: Arc<LeafPath>,
     /// Index of the stored column.
-    pub(super) column: u32,
+    column: u32,
     tuning: Tuning,
     bounds: PageBounds,
     buffer: LeafBuffer,
     /// Top-level row of the first one in `buffer`.
     first_row: u64,
     num_pages: u64,
+    /// Structs and lists above that have columns of their own, outermost first.
+    parents: Vec<Parent>,
+    /// Items so far of each list among them.
+    num_items: Vec<u64>,
 }
 
+/// A page, and the column that it belongs to.
+pub(super) type ColumnPage = (u32, NewPage);
+
 impl ColumnWriter {
-    pub(super) fn new(path: LeafPath, column: u32, tuning: Tuning, bounds: PageBounds) -> Self {
+    pub(super) fn new(path: LeafPath, leaf: &Leaf, tuning: Tuning, bounds: PageBounds) -> Self {
         let path = Arc::new(path);
         let rows = bounds.rows.min(MAX_PAGE_ROWS / path.rows_scale().max(1) as u64).max(1);
         Self {
             buffer: LeafBuffer::new(path.clone()),
             path,
-            column,
+            column: leaf.column,
+            num_items: leaf.lists().map(|_| 0).collect(),
+            parents: leaf.parents.clone(),
             tuning,
             bounds: PageBounds { rows, ..bounds },
             first_row: 0,
@@ -55,7 +67,7 @@ impl ColumnWriter {
     }
 
     /// Adds all rows of a top-level array; gives back the pages that became full.
-    pub(super) fn push(&mut self, top: &ArrayRef) -> Result<Vec<NewPage>> {
+    pub(super) fn push(&mut self, top: &ArrayRef) -> Result<Vec<ColumnPage>> {
         let mut pages = Vec::new();
         let mut left = 0..top.len();
         while !left.is_empty() {
@@ -107,11 +119,15 @@ impl ColumnWriter {
     }
 
     /// Encodes what is buffered, if anything.
-    pub(super) fn flush(&mut self, pages: &mut Vec<NewPage>) -> Result<()> {
+    pub(super) fn flush(&mut self, pages: &mut Vec<ColumnPage>) -> Result<()> {
         if self.buffer.num_rows() == 0 {
             return Ok(());
         }
         let page = self.buffer.take();
+        if self.tuning.version == FormatVersion::V2_0 {
+            let pages = self.plain_pages(&page, pages);
+            return pages.map_err(|e| e.in_column(&self.path.path).in_page(self.num_pages));
+        }
         let encoded = choose::encode(page, &self.tuning)
             .map_err(|e| e.in_column(&self.path.path).in_page(self.num_pages))?;
         for page in encoded {
@@ -119,15 +135,71 @@ impl ColumnWriter {
             let length = rows
                 .checked_mul(self.path.rows_scale() as u64)
                 .ok_or_else(|| Error::limit("more rows in a page than 64 bits count"))?;
-            pages.push(NewPage {
+            let page = NewPage {
                 buffers: page.buffers.into_iter().map(Into::into).collect(),
                 length,
                 priority: self.first_row,
+                message: PageMessage::PageLayout,
                 layout: page.layout.emit().into(),
-            });
+            };
+            pages.push((self.column, page));
             self.first_row += rows;
             self.num_pages += 1;
         }
         Ok(())
+    }
+
+    /// The same in 2.0: a page of values, and a page of offsets for every list whose first leaf this is.
+    fn plain_pages(&mut self, page: &LeafPage, pages: &mut Vec<ColumnPage>) -> Result<()> {
+        self.first_row += page.num_rows as u64;
+        // Layers are innermost first, lists outermost first.
+        let list_layers = (0..page.layers.len()).rev().filter(|i| page.layers[*i].is_list());
+        let lists = self.parents.iter().filter(|p| p.is_list);
+        for ((layer, parent), num_items) in list_layers.zip(lists).zip(&mut self.num_items) {
+            if !parent.is_first {
+                continue;
+            }
+            if let Some(offsets) = plain::offsets(page, layer) {
+                *num_items += offsets.num_items();
+                pages.push((parent.column, new_page(offsets)));
+            }
+        }
+        if page.values.len() > 0 && !self.tuning.is_empty_struct {
+            pages.push((self.column, new_page(choose::encode_plain(page, &self.tuning)?)));
+            self.num_pages += 1;
+        }
+        Ok(())
+    }
+
+    /// Pages that come once a file is complete: of structs whose first leaf this is, and of itself if it is a struct without
+    /// members. They say how many there are. Only in 2.0.
+    pub(super) fn finish(&self) -> Vec<ColumnPage> {
+        if self.tuning.version != FormatVersion::V2_0 {
+            return Vec::new();
+        }
+        let mut pages = Vec::new();
+        let mut length = self.first_row;
+        let mut num_items = self.num_items.iter();
+        for parent in &self.parents {
+            match parent.is_list {
+                true => length = num_items.next().copied().unwrap_or(length),
+                false if parent.is_first => pages.push((parent.column, new_page(plain::header(length)))),
+                false => {}
+            }
+        }
+        if self.tuning.is_empty_struct {
+            pages.push((self.column, new_page(plain::header(length))));
+        }
+        pages
+    }
+}
+
+fn new_page(parts: PlainPageParts) -> NewPage {
+    NewPage {
+        buffers: parts.buffers.into_iter().map(Into::into).collect(),
+        length: parts.length,
+        priority: 0,
+        message: PageMessage::ArrayEncoding,
+        layout: parts.layout.emit().into(),
     }
 }

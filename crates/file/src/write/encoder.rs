@@ -12,14 +12,14 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use rayon::prelude::*;
 
-use super::column::{ColumnWriter, PageBounds};
+use super::column::{ColumnPage, ColumnWriter, PageBounds};
 use super::matching;
 use super::options::WriteOptions;
-use crate::array::shred::{leaf_bytes, leaf_paths};
+use crate::array::shred::{check_structs, leaf_bytes, leaf_paths};
 use crate::choose::{Asked, Spec, Tuning};
-use crate::container::{ContainerEncoder, NewPage};
+use crate::container::ContainerEncoder;
 use crate::schema::{LeafKind, Schema};
-use crate::{Error, Result};
+use crate::{Error, FormatVersion, Result};
 
 /// Arrow bytes from which on columns are worth spreading over threads.
 const PARALLEL_BYTES: usize = 1 << 20;
@@ -73,6 +73,12 @@ impl FileEncoder {
                 leaves.len()
             )));
         }
+        if version == FormatVersion::V2_0
+            && let Some((path, text)) = options.encodings.first()
+        {
+            return Err(Error::invalid(format!("encoding {text:?}: pages of 2.0 have no layouts to choose from"))
+                .in_column(path));
+        }
         for (path, _) in &options.encodings {
             if !leaves.iter().any(|leaf| leaf.path == *path) {
                 return Err(Error::invalid(format!(
@@ -99,8 +105,14 @@ impl FileEncoder {
             };
             let top = arrow.field(path.top);
             let tuning = Tuning::new(&asked, spec, &path.field, top)?;
-            path.path = leaf.path;
-            columns.push(ColumnWriter::new(path, leaf.column, tuning, bounds));
+            path.path.clone_from(&leaf.path);
+            if version == FormatVersion::V2_0
+                && let Some(keys) = &mut path.dictionary
+            {
+                // A null of a dictionary column is a key of its own.
+                keys.max_entries -= 1;
+            }
+            columns.push(ColumnWriter::new(path, &leaf, tuning, bounds));
         }
         Ok(Self {
             container: ContainerEncoder::new(version, options.alignment, options.checksums)?,
@@ -133,11 +145,14 @@ impl FileEncoder {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        self.failed = true;
         let arrays: Vec<&ArrayRef> = found.iter().map(|column| batch.column(*column)).collect();
+        if self.options.format_version == FormatVersion::V2_0 {
+            self.columns.iter().try_for_each(|column| check_structs(&column.path, arrays[column.path.top]))?;
+        }
+        self.failed = true;
         let parallel = self.columns.len() > 1 && self.arrow_bytes(batch)? >= PARALLEL_BYTES;
         let push = |column: &mut ColumnWriter| column.push(arrays[column.path.top]);
-        let pages: Vec<Vec<NewPage>> = if parallel {
+        let pages: Vec<Vec<ColumnPage>> = if parallel {
             self.columns.par_iter_mut().map(push).collect::<Result<_>>()?
         } else {
             self.columns.iter_mut().map(push).collect::<Result<_>>()?
@@ -163,6 +178,8 @@ impl FileEncoder {
     pub fn finish(mut self) -> Result<Vec<Bytes>> {
         self.check()?;
         self.flush(usize::MAX)?;
+        let pages = self.columns.iter().map(ColumnWriter::finish).collect();
+        self.add_pages(pages)?;
         Ok(self.container.finish(&self.schema, self.num_rows)?.output)
     }
 
@@ -183,11 +200,9 @@ impl FileEncoder {
         Ok(())
     }
 
-    fn add_pages(&mut self, pages: Vec<Vec<NewPage>>) -> Result<()> {
-        for (column, pages) in self.columns.iter().zip(pages) {
-            for page in pages {
-                self.container.add_page(column.column, page)?;
-            }
+    fn add_pages(&mut self, pages: Vec<Vec<ColumnPage>>) -> Result<()> {
+        for (column, page) in pages.into_iter().flatten() {
+            self.container.add_page(column, page)?;
         }
         Ok(())
     }
@@ -226,7 +241,7 @@ impl FileEncoder {
             Ok(pages)
         };
         sizes.retain(|size| *size > 0);
-        let pages: Vec<Vec<NewPage>> = if sizes.iter().sum::<usize>() >= PARALLEL_BYTES {
+        let pages: Vec<Vec<ColumnPage>> = if sizes.iter().sum::<usize>() >= PARALLEL_BYTES {
             self.columns.par_iter_mut().zip(&chosen).map(flush).collect::<Result<_>>()?
         } else {
             self.columns.iter_mut().zip(&chosen).map(flush).collect::<Result<_>>()?

@@ -7,7 +7,7 @@ use crate::{Error, FormatVersion, Result};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// 2.1 or 2.2.
+    /// 2.0, 2.1 or 2.2.
     pub format_version: FormatVersion,
     /// Buffers start at multiples of this: 64, or 4096 for direct I/O.
     pub alignment: u64,
@@ -59,7 +59,7 @@ impl WriteOptions {
     /// Refuses what cannot be.
     pub(crate) fn check(&self) -> Result<()> {
         match self.format_version {
-            FormatVersion::V2_1 | FormatVersion::V2_2 => {}
+            FormatVersion::V2_0 | FormatVersion::V2_1 | FormatVersion::V2_2 => {}
             other => return Err(Error::unsupported(format!("writing format version {other}"))),
         }
         if self.max_page_bytes == 0 || self.max_page_rows == Some(0) || self.memory_bytes == 0 {

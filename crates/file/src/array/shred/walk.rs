@@ -100,6 +100,51 @@ pub(super) fn descend(path: &LeafPath, top: &ArrayRef, rows: Range<usize>) -> Re
     Ok(Descent { events, leaf: array })
 }
 
+/// Fails at the first struct on the way to the leaf that is null and not hidden by a null list, and with `leaf_too` at
+/// the leaf's own nulls.
+pub(super) fn check_structs(path: &LeafPath, top: &ArrayRef, leaf_too: bool) -> Result<()> {
+    let is_struct = |kind: StepKind| matches!(kind, StepKind::Struct(_));
+    let mut array = top.clone();
+    let mut any = false;
+    for step in &path.steps {
+        any |= is_struct(step.kind) && array.null_count() > 0;
+        array = inner(&array, step.kind);
+    }
+    any |= leaf_too && array.null_count() > 0;
+    if !any {
+        return Ok(());
+    }
+    let null = |path: &str| {
+        Error::unsupported("a null struct: format version 2.0 cannot store it, 2.1 and 2.2 can").in_column(path)
+    };
+    let levels = def_levels(path);
+    let Descent { mut events, leaf } = descend(path, top, 0..top.len())?;
+    if leaf_too {
+        events.apply_nulls(leaf.nulls(), 1, true)?;
+        if events.def.as_ref().is_some_and(|def| def.contains(&1)) {
+            return Err(null(&path.path));
+        }
+    }
+    let def = events.def.unwrap_or_default();
+    match path.steps.iter().zip(&levels).find(|(s, level)| is_struct(s.kind) && def.contains(level)) {
+        Some((step, _)) => Err(null(&step.path)),
+        None => Ok(()),
+    }
+}
+
+/// What a step leads to.
+fn inner(array: &ArrayRef, kind: StepKind) -> ArrayRef {
+    match kind {
+        StepKind::Struct(child) => array.as_struct().column(child).clone(),
+        StepKind::FixedSizeList(_) => array.as_fixed_size_list().values().clone(),
+        StepKind::Map => std::sync::Arc::new(array.as_map().entries().clone()),
+        StepKind::List => match array.data_type() {
+            DataType::LargeList(_) => array.as_list::<i64>().values().clone(),
+            _ => array.as_list::<i32>().values().clone(),
+        },
+    }
+}
+
 /// Slots of the leaf's array that `rows` lead to, and how many events there are at least; without
 /// building levels. Slots hidden behind nulls are counted too.
 pub(super) fn slots_below(path: &LeafPath, top: &ArrayRef, rows: Range<usize>) -> (ArrayRef, Range<usize>) {

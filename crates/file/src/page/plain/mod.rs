@@ -14,11 +14,13 @@
 
 mod arrays;
 mod decode;
+mod encode;
 mod lists;
 mod reader;
 mod wire;
 
 pub(crate) use decode::{PlainIndex, PlainPage, decode};
+pub(crate) use encode::{PlainChoice, PlainPageParts, StringDictionary, encode, header, offsets};
 pub(crate) use lists::{StoredList, read_lists};
 pub(crate) use wire::Borrowable;
 
