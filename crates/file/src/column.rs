@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_schema::DataType;
 
-use crate::container::ColumnRecord;
+use crate::container::{ColumnRecord, PageMessage};
 use crate::encoding::Arena;
 use crate::error::corrupt;
 use crate::io::{Decode, Segments, Step};
@@ -32,8 +32,12 @@ impl Column {
         let mut num_slots = 0u64;
         for (i, page) in record.pages.into_iter().enumerate() {
             let place = |e: Error| e.in_page(i as u64).in_column(&leaf.path);
-            let layout =
-                crate::page::Layout::parse(page.page_layout().map_err(place)?, limits).map_err(place)?;
+            let message = page.page_layout().map_err(place)?;
+            let layout = match page.message {
+                PageMessage::PlanarLayout => crate::page::Layout::parse_planar(message, limits),
+                _ => crate::page::Layout::parse(message, limits),
+            };
+            let layout = layout.map_err(place)?;
             if let crate::page::Layout::MiniBlock(m) = &layout
                 && m.large_chunks != large_chunks
             {

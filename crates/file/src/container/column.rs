@@ -83,12 +83,11 @@ impl PageMessage {
 pub(super) const COLUMN_ENCODING: &str = "lance.encodings.ColumnEncoding";
 
 impl PageRecord {
-    /// The `PageLayout` message, if the page is described by one.
+    /// The `PageLayout` or `PlanarLayout` message, if the page is described by one.
     pub(crate) fn page_layout(&self) -> Result<&Bytes> {
         match self.message {
-            PageMessage::PageLayout => Ok(&self.encoding),
+            PageMessage::PageLayout | PageMessage::PlanarLayout => Ok(&self.encoding),
             PageMessage::ArrayEncoding => Err(Error::unsupported("reading pages of format version 2.0")),
-            PageMessage::PlanarLayout => Err(Error::unsupported("reading pages of format version 2.3")),
         }
     }
 }

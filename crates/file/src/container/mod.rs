@@ -21,7 +21,7 @@ mod metadata;
 mod tests;
 
 pub(crate) use checksums::{FileChecks, PageChecks, UNIT_BYTES};
-pub(crate) use column::{ColumnRecord, ReadColumns};
+pub(crate) use column::{ColumnRecord, PageMessage, ReadColumns};
 pub(crate) use encoder::{ContainerEncoder, NewPage};
 pub(crate) use extras::KIND_CHECKSUMS;
 pub(crate) use footer::FOOTER_BYTES;

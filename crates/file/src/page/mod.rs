@@ -19,6 +19,7 @@ pub(crate) mod mini_block;
 mod reader;
 mod scratch;
 mod wire;
+mod wire23;
 
 pub(crate) use buffers::PageBuffers;
 pub(crate) use leaf_data::{Dictionary, LeafData, LeafShape, Structure};

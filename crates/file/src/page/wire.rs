@@ -37,7 +37,7 @@ impl Layer {
     }
 }
 
-fn parse_layers(layers: &[i32], limits: &Limits) -> Result<Vec<Layer>> {
+pub(super) fn parse_layers(layers: &[i32], limits: &Limits) -> Result<Vec<Layer>> {
     if layers.is_empty() {
         corrupt!("a page without layers");
     }

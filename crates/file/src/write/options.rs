@@ -60,6 +60,11 @@ impl WriteOptions {
     pub(crate) fn check(&self) -> Result<()> {
         match self.format_version {
             FormatVersion::V2_1 | FormatVersion::V2_2 => {}
+            FormatVersion::V2_3 => {
+                return Err(Error::unsupported(
+                    "format version 2.3 is marked unstable by its authors: it is read, not written",
+                ));
+            }
             other => return Err(Error::unsupported(format!("writing format version {other}"))),
         }
         if self.max_page_bytes == 0 || self.max_page_rows == Some(0) || self.memory_bytes == 0 {
