@@ -115,6 +115,7 @@ impl Column {
             crate::page::Layout::MiniBlock(m) => (m.num_items as f64 / rows, true),
             crate::page::Layout::FullZip(z) => (z.num_items as f64 / rows, z.values.compresses()),
             crate::page::Layout::Constant(_) => (1.0, false),
+            crate::page::Layout::Sparse(s) => (s.num_slots(page.num_rows) as f64 / rows, true),
         };
         let levels = if self.scheme.is_flat() { 0.125 } else { 4.0 };
         let width = match self.keys {

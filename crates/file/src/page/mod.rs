@@ -4,6 +4,7 @@
 //! mini-block   chunk table | chunks (header, levels, value buffers) | dictionary? | repetition index?
 //! full-zip     rows (control word, length, value)                   | row offsets?
 //! constant     nothing, or a value, or levels
+//! sparse       values | positions and counts of what is null or not empty (2.3)
 //! ```
 //!
 //! See docs/format/pages.md, and docs/format/levels.md for layers and levels.
@@ -18,6 +19,7 @@ pub(crate) mod levels;
 pub(crate) mod mini_block;
 mod reader;
 mod scratch;
+pub(crate) mod sparse;
 mod wire;
 mod wire23;
 
@@ -27,6 +29,7 @@ pub(crate) use leaf_page::{DefLevels, LeafPage};
 pub(crate) use levels::LevelScheme;
 pub(crate) use reader::{Page, PageRead};
 pub(crate) use scratch::PageScratch;
+pub(crate) use sparse::SparseLayout;
 
 use crate::encoding::Encoding;
 
@@ -83,6 +86,7 @@ pub(crate) enum Layout {
     MiniBlock(MiniBlockLayout),
     FullZip(FullZipLayout),
     Constant(ConstantLayout),
+    Sparse(SparseLayout),
 }
 
 /// Values in independently decodable chunks.
@@ -148,4 +152,24 @@ pub(crate) struct ConstantLayout {
     pub(crate) def: Option<Encoding>,
     pub(crate) num_rep_values: u64,
     pub(crate) num_def_values: u64,
+}
+
+impl MiniBlockLayout {
+    /// The encoding of the values, for people.
+    pub(crate) fn describe_values(&self) -> String {
+        match &self.dictionary {
+            None => self.values.describe(),
+            Some(d) => format!("dictionary({}, {})", d.encoding.describe(), self.values.describe()),
+        }
+    }
+}
+
+impl FullZipLayout {
+    /// The encoding of the values, for people.
+    pub(crate) fn describe_values(&self) -> String {
+        match self.width {
+            ZipWidth::Value(_) => self.values.describe(),
+            ZipWidth::Length(bits) => format!("{} with {bits}-bit lengths", self.values.describe()),
+        }
+    }
 }

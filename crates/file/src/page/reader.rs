@@ -1,8 +1,8 @@
 //! One page of a column: its description, its index once read, and a decoder of some of its rows.
 //!
 //! ```text
-//! round 1   checksums, chunk table, dictionary, repetition index | row offsets (full-zip)
-//! round 2   chunks                                               | rows
+//! round 1   checksums, chunk table, dictionary, repetition index | row offsets (full-zip) | structure (sparse)
+//! round 2   chunks                                               | rows                   | as its values
 //! ```
 //!
 //! Once a handle has the index of a page, a read of it takes one round (two for full-zip pages whose
@@ -16,6 +16,7 @@ use super::full_zip::{self, FullZipIndex, FullZipPage};
 use super::leaf_data::{LeafData, LeafShape};
 use super::mini_block::{self, MiniBlockIndex, MiniBlockPage};
 use super::scratch::PageScratch;
+use super::sparse::{self, SparseIndex, SparsePage};
 use super::{Layout, PageBuffers, max_def, max_rep};
 use crate::io::Segments;
 use crate::{Limits, Result};
@@ -38,6 +39,7 @@ enum PageIndex {
     MiniBlock(MiniBlockIndex),
     FullZip(FullZipIndex),
     Constant(ConstantIndex),
+    Sparse(SparseIndex),
 }
 
 impl Page {
@@ -76,6 +78,7 @@ impl Page {
         match &self.layout {
             Layout::MiniBlock(layout) => MiniBlockIndex::want(layout, &self.buffers, segments, needs)?,
             Layout::Constant(layout) => ConstantIndex::want(layout, &self.buffers, segments, needs)?,
+            Layout::Sparse(layout) => SparseIndex::want(layout, &self.buffers, segments, needs)?,
             Layout::FullZip(_) => {}
         }
         if needs.len() > before {
@@ -95,6 +98,11 @@ impl Page {
             }
             Layout::Constant(layout) => {
                 PageIndex::Constant(ConstantIndex::read(layout, &self.buffers, segments, leaf)?)
+            }
+            Layout::Sparse(layout) => {
+                let index =
+                    SparseIndex::read(layout, &self.buffers, segments, leaf, self.num_rows, limits)?;
+                PageIndex::Sparse(index)
             }
         };
         // A lost race stored the same index.
@@ -143,6 +151,7 @@ impl<'p> PageRead<'p> {
             (PageIndex::Constant(index), Layout::Constant(layout)) => {
                 index.want_rows(layout, &page.buffers, &self.rows, segments, needs)
             }
+            (PageIndex::Sparse(index), _) => index.want_rows(&page.buffers, &self.rows, segments, needs),
             (PageIndex::Constant(_), _) => unreachable!("a constant index is made for a constant layout"),
         }
     }
@@ -176,6 +185,10 @@ impl<'p> PageRead<'p> {
                 let num_rows = page.num_rows;
                 let page = ConstantPage { layout, index, buffers, segments, limits, num_rows };
                 constant::decode(&page, &self.rows, out, scratch)
+            }
+            (PageIndex::Sparse(index), Layout::Sparse(layout)) => {
+                let page = SparsePage { layout, index, buffers, segments, limits };
+                sparse::decode(&page, &self.rows, out, scratch)
             }
             _ => unreachable!("an index is made for its page's layout"),
         }

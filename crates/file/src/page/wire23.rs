@@ -10,6 +10,7 @@
 
 use prost::Message;
 
+use super::sparse::{SparseLayer, SparseLayout, SparseList, SparseValues, ValiditySet};
 use super::wire::parse_layers;
 use super::{ConstantLayout, FullZipLayout, Layer, Layout, MiniBlockLayout, PageDictionary, ZipWidth};
 use crate::encoding::Encoding;
@@ -31,9 +32,7 @@ impl Layout {
         };
         match structure {
             pb::structural_plane::Codec::Dense(m) => dense(parse_layers(&m.layers, limits)?, values, limits),
-            pb::structural_plane::Codec::Sparse(_) => {
-                Err(Error::unsupported("sparse pages are not read yet"))
-            }
+            pb::structural_plane::Codec::Sparse(m) => sparse(&m, values, limits).map(Self::Sparse),
         }
     }
 }
@@ -90,6 +89,73 @@ fn dense(layers: Vec<Layer>, values: pb::value_plane::Codec, limits: &Limits) ->
         }
         Codec::Indexed(_) => corrupt!("a dense page of indexed values"),
     })
+}
+
+/// A page with lists of what is null or not empty.
+fn sparse(
+    structure: &pb::SparseStructure,
+    values: pb::value_plane::Codec,
+    limits: &Limits,
+) -> Result<SparseLayout> {
+    use pb::value_plane::Codec;
+    if structure.layers.is_empty() {
+        corrupt!("a page without layers");
+    }
+    if structure.layers.len() > limits.nesting {
+        return Err(Error::limit(format!(
+            "{} layers of nesting, at most {} allowed",
+            structure.layers.len(),
+            limits.nesting
+        )));
+    }
+    let layers = structure.layers.iter().map(|layer| sparse_layer(layer, limits)).collect::<Result<_>>()?;
+    // To the values every slot is a row that is there.
+    let flat = || vec![Layer::AllValidItem];
+    let values = match values {
+        Codec::Chunked(m) if m.levels.is_none() => SparseValues::Chunked(chunked(&m, flat(), limits)?),
+        Codec::Zipped(m) if m.levels.is_none() => SparseValues::Zipped(zipped(&m, flat(), limits)?),
+        Codec::Indexed(m) => match &m.items {
+            Some(items) if items.levels.is_none() => SparseValues::Indexed {
+                indices: required(&m.indices, "indices", limits)?,
+                items: zipped(items, flat(), limits)?,
+            },
+            _ => corrupt!("indexed values without items"),
+        },
+        Codec::Constant(m) => SparseValues::Constant(m.scalar),
+        Codec::None(_) => SparseValues::None,
+        Codec::Chunked(_) | Codec::Zipped(_) => corrupt!("a sparse page with levels"),
+    };
+    Ok(SparseLayout { layers, values })
+}
+
+fn sparse_layer(m: &pb::SparseStructuralLayer, limits: &Limits) -> Result<SparseLayer> {
+    use pb::sparse_structural_layer::Layer as Wire;
+    Ok(match &m.layer {
+        Some(Wire::Validity(m)) => SparseLayer::Item { validity: validity(Some(m), limits)? },
+        Some(Wire::List(m)) => SparseLayer::List(SparseList {
+            num_items: m.num_child_slots,
+            positions: required(&m.non_empty_positions, "positions", limits)?,
+            num_positions: m.num_non_empty_positions,
+            counts: required(&m.counts, "counts", limits)?,
+            validity: validity(m.validity.as_ref(), limits)?,
+        }),
+        Some(Wire::FixedSizeList(m)) => SparseLayer::FixedSizeList {
+            dimension: m.dimension,
+            validity: validity(m.validity.as_ref(), limits)?,
+        },
+        None => corrupt!("a layer of unknown kind"),
+    })
+}
+
+fn validity(m: Option<&pb::SparseValiditySet>, limits: &Limits) -> Result<ValiditySet> {
+    let Some(m) = m else { corrupt!("a layer does not say what is null in it") };
+    let lists_valid = match pb::SparseValidityMeaning::try_from(m.meaning) {
+        Ok(pb::SparseValidityMeaning::NullPositions) => false,
+        Ok(pb::SparseValidityMeaning::ValidPositions) => true,
+        _ => corrupt!("positions of unknown meaning {}", m.meaning),
+    };
+    let positions = required(&m.positions, "positions", limits)?;
+    Ok(ValiditySet { lists_valid, positions, num_positions: m.num_positions })
 }
 
 /// Chunks, without levels.
