@@ -69,8 +69,11 @@ fn parse_pages(
                     plain::PlainLayout::parse(&page.encoding, from, facts.limits).map_err(place)?;
                 (Layout::Plain(layout), borrowed)
             }
-            _ => {
-                (Layout::parse(page.page_layout().map_err(place)?, facts.limits).map_err(place)?, Vec::new())
+            PageMessage::PlanarLayout => {
+                (Layout::parse_planar(&page.encoding, facts.limits).map_err(place)?, Vec::new())
+            }
+            PageMessage::PageLayout => {
+                (Layout::parse(&page.encoding, facts.limits).map_err(place)?, Vec::new())
             }
         };
         if let Layout::MiniBlock(m) = &layout
@@ -210,6 +213,7 @@ impl Column {
             Layout::FullZip(z) => (z.num_items as f64 / rows, z.values.compresses()),
             Layout::Constant(_) => (1.0, false),
             Layout::Plain(p) => (1.0, p.encoding.compresses()),
+            Layout::Sparse(s) => (s.num_slots(page.num_rows) as f64 / rows, true),
         };
         let levels = if self.scheme.is_flat() { 0.125 } else { 4.0 };
         let width = match self.keys {
@@ -235,7 +239,7 @@ impl Column {
                     && !z.values.compresses()
             }
             Layout::Plain(p) => self.lists.is_empty() && p.encoding.is_sliced(),
-            Layout::MiniBlock(_) | Layout::Constant(_) => false,
+            Layout::MiniBlock(_) | Layout::Constant(_) | Layout::Sparse(_) => false,
         };
         sliced.then(|| (page.first_row + page.num_rows) / scale)
     }

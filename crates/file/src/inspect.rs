@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::container::{KIND_CHECKSUMS, Metadata};
-use crate::page::{Layer, Layout, ZipWidth};
+use crate::page::{Layer, Layout};
 use crate::read::File;
 
 /// The make-up of a file. See [`File::inspect`].
@@ -73,7 +73,8 @@ pub struct PageInspection {
     pub num_rows: u64,
     /// Values stored.
     pub num_values: u64,
-    /// `mini-block`, `full-zip`, `constant` or `plain` (2.0).
+    /// `mini-block`, `full-zip` or `constant`; `plain` in files of 2.0; in files of 2.3 also `sparse mini-block`,
+    /// `sparse full-zip`, `sparse indexed`, `sparse constant` and `sparse null`.
     pub layout: &'static str,
     /// Encoding of the values, as in `fsst(variable(32))`; empty for constant pages.
     pub encoding: String,
@@ -144,19 +145,11 @@ fn kind_of_buffer(metadata: &Metadata, index: usize) -> &'static str {
 
 fn describe(layout: &Layout, num_rows: u64) -> (&'static str, String, u64) {
     match layout {
-        Layout::MiniBlock(m) => {
-            let encoding = match &m.dictionary {
-                None => m.values.describe(),
-                Some(d) => format!("dictionary({}, {})", d.encoding.describe(), m.values.describe()),
-            };
-            ("mini-block", encoding, m.num_items)
-        }
-        Layout::FullZip(z) => {
-            let encoding = match z.width {
-                ZipWidth::Value(_) => z.values.describe(),
-                ZipWidth::Length(bits) => format!("{} with {bits}-bit lengths", z.values.describe()),
-            };
-            ("full-zip", encoding, z.num_visible_items)
+        Layout::MiniBlock(m) => ("mini-block", m.describe_values(), m.num_items),
+        Layout::FullZip(z) => ("full-zip", z.describe_values(), z.num_visible_items),
+        Layout::Sparse(s) => {
+            let (layout, encoding) = s.describe_values();
+            (layout, encoding, s.num_slots(num_rows))
         }
         Layout::Plain(p) => ("plain", p.encoding.describe(), num_rows),
         Layout::Constant(c) => {
@@ -180,6 +173,7 @@ fn describe_levels(layout: &Layout) -> String {
         Layout::FullZip(z) => (&z.layers, Vec::new()),
         Layout::Plain(_) => return String::new(),
         Layout::Constant(c) => (&c.layers, [("rep", &c.rep), ("def", &c.def)].to_vec()),
+        Layout::Sparse(s) => return s.describe_layers(),
     };
     let mut text = layers.iter().map(name).collect::<Vec<_>>().join(", ");
     for (what, encoding) in parts.drain(..) {

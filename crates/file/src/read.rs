@@ -21,6 +21,8 @@ pub struct OpenOptions {
     pub source: SourceOptions,
     /// Bounds that hold whatever the bytes say.
     pub limits: Limits,
+    /// Reads format version 2.3 too, which its authors mark unstable: they promise no later release that reads it.
+    pub allow_unstable: bool,
 }
 
 /// An open Lance file. Cheap to clone; clones share what has been read of its metadata.
@@ -83,9 +85,9 @@ impl File {
             None => e,
         };
         let version = metadata.version();
-        if version == FormatVersion::V2_3 {
+        if version.is_unstable() && !options.allow_unstable {
             return Err(name(crate::Error::unsupported(format!(
-                "format version {version}: this release reads 2.0, 2.1 and 2.2"
+                "format version {version} is marked unstable by its authors; it is read with OpenOptions::allow_unstable"
             ))));
         }
         let schema = metadata.schema.to_arrow();

@@ -49,6 +49,11 @@ impl FormatVersion {
         }
     }
 
+    /// Whether the format's authors mark the version unstable: files of it may not be readable by later releases.
+    pub fn is_unstable(self) -> bool {
+        self >= Self::V2_3
+    }
+
     /// Whether mini-block chunks carry 32-bit sizes.
     pub fn has_large_chunks(self) -> bool {
         self >= Self::V2_2

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::Path;
 
 /// Protobuf package, and the module it becomes.
-const MODULES: [(&str, &str); 4] = [
+const MODULES: [(&str, &str); 5] = [
     ("lance.file", "file"),
     ("lance.file.v2", "file_v2"),
     ("lance.encodings", "encodings"),
     ("lance.encodings21", "encodings21"),
+    ("lance.encodings23", "encodings23"),
 ];
 
 #[test]

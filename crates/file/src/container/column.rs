@@ -91,17 +91,6 @@ impl PageMessage {
 /// Type of a column's own description.
 pub(super) const COLUMN_ENCODING: &str = "lance.encodings.ColumnEncoding";
 
-impl PageRecord {
-    /// The `PageLayout` message, if the page is described by one.
-    pub(crate) fn page_layout(&self) -> Result<&Bytes> {
-        match self.message {
-            PageMessage::PageLayout => Ok(&self.encoding),
-            PageMessage::ArrayEncoding => Err(Error::unsupported("reading pages of format version 2.0")),
-            PageMessage::PlanarLayout => Err(Error::unsupported("reading pages of format version 2.3")),
-        }
-    }
-}
-
 /// Reads the metadata of some columns: one round, or none where opening brought them already.
 #[derive(Debug)]
 pub(crate) struct ReadColumns {

@@ -11,6 +11,7 @@
 
 use super::fixed_size_list::ListCodec;
 use super::mini_block::offset_bits_of;
+use super::runs::RunsCodec;
 use super::{Encoding, Scratch, ValueType, Values, bitpacking, flat, general, rle, variable};
 use crate::error::corrupt;
 use crate::{Error, Limits, Result};
@@ -29,7 +30,7 @@ pub(crate) fn decode_block(
     Ok(out)
 }
 
-fn decode(
+pub(super) fn decode(
     encoding: &Encoding,
     data: &[u8],
     num_values: usize,
@@ -64,6 +65,13 @@ fn decode(
         (Encoding::Rle { bits }, ValueType::Fixed(width)) if fits(u64::from(*bits), *width) => {
             admit(num_values, *width, limits)?;
             rle::decode_block(*width, data, num_values, out)?;
+        }
+        (Encoding::Runs { values, lengths }, ValueType::Fixed(width)) => {
+            admit(num_values, *width, limits)?;
+            let runs = RunsCodec::new(values, lengths, *width)?.open(&rle::split(data)?, limits, scratch)?;
+            runs.check(num_values, true)?;
+            let out = out.fixed_mut(*width)?;
+            runs.fill(0, out.grow(num_values))?;
         }
         (Encoding::General { scheme, values, .. }, shape) => {
             let bytes = general::decompress(*scheme, data, limits.buffer_bytes, scratch)?;

@@ -1,7 +1,7 @@
 //! Repetition and definition levels: blocks of 16-bit values. See docs/format/levels.md.
 //!
 //! ```text
-//! flat 16 | inline bitpacking 16 | out-of-line bitpacking 16 | RLE 16 | general over these
+//! flat 16 | inline bitpacking 16 | out-of-line bitpacking 16 | RLE 16 | runs 16 | general over these
 //! ```
 //!
 //! Levels of one bit, the usual form of nulls, have a way to a validity bitmap that never makes them words.
@@ -10,6 +10,7 @@ use arrow_buffer::BooleanBufferBuilder;
 use pennon_codec::{bitpack, bits, bytes_of, bytes_of_mut, rle as runs};
 
 use super::bitpacking::{Inline, OutOfLine};
+use super::runs::RunsCodec;
 use super::{Encoding, Scratch, bitpacking, block, flat, general, rle};
 use crate::error::corrupt;
 use crate::{Error, Limits, Result};
@@ -64,6 +65,15 @@ fn decode(
             out.resize(start + num_levels, 0);
             runs::expand(values, lengths, 0, &mut out[start..])?;
         }
+        Encoding::Runs { values, lengths } => {
+            block::admit(num_levels, 2, limits)?;
+            let codec = RunsCodec::new(values, lengths, 2)?;
+            let runs = codec.open(&rle::split(data)?, limits, scratch.get_or_insert_default())?;
+            runs.check(num_levels, true)?;
+            out.resize(start + num_levels, 0);
+            // Little-endian words are what levels are in memory.
+            runs.fill(0, bytes_of_mut(&mut out[start..]))?;
+        }
         Encoding::General { scheme, values, .. } => {
             let scratch = scratch.get_or_insert_default();
             let bytes = general::decompress(*scheme, data, limits.buffer_bytes, scratch)?;
@@ -105,6 +115,17 @@ pub(crate) fn level_at(
             };
             let mut level = 0;
             runs::expand_points(values, lengths, &[point], |l| level = l)?;
+            Ok(level)
+        }
+        Encoding::Runs { values, lengths } => {
+            let codec = RunsCodec::new(values, lengths, 2)?;
+            let runs = codec.open(&rle::split(data)?, limits, &mut Scratch::default())?;
+            runs.check(num_levels, true)?;
+            let Ok(point) = u32::try_from(index) else {
+                return Err(Error::unsupported(format!("level {index} of {num_levels} run-length levels")));
+            };
+            let mut level = 0;
+            runs.points(&[point], |l| level = u16::from_le_bytes([l[0], l[1]]))?;
             Ok(level)
         }
         Encoding::General { scheme, values, .. } => {

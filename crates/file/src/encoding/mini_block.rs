@@ -6,6 +6,7 @@
 //! byte stream split   1   values
 //! variable, FSST      1   offsets and bytes
 //! RLE                 2   run values, run lengths
+//! detached variable   1   bytes, with the payload of the offsets in front if they have one
 //! fixed-size list     1 + one bitmap per layer with validity, in front
 //! general(x)          those of x, the first compressed
 //! ```
@@ -15,9 +16,11 @@
 
 use std::ops::Range;
 
+use super::detached::DetachedCodec;
 use super::fixed_size_list::ListCodec;
 use super::fsst::FsstCodec;
 use super::packed_struct::StructCodec;
+use super::runs::{self, RunsCodec};
 use super::{
     Encoding, Purpose, Scheme, Scratch, ValueType, Values, bitpacking, block, byte_stream_split, flat,
     general, rle, variable,
@@ -33,6 +36,8 @@ enum ChunkCodec {
     InlineBitpacking(usize),
     Fsst { codec: Box<FsstCodec>, wide: bool },
     Rle(usize),
+    Runs(RunsCodec),
+    Detached(DetachedCodec),
     ByteStreamSplit(usize),
     General { scheme: Scheme, level: Option<i32>, values: Box<ChunkCodec> },
     List(ListCodec),
@@ -66,6 +71,14 @@ impl ChunkCodec {
             {
                 Self::Rle(*width)
             }
+            (Encoding::Runs { values, lengths }, ValueType::Fixed(width)) => {
+                Self::Runs(RunsCodec::new(values, lengths, *width)?)
+            }
+            (Encoding::DetachedVariable { offset_bits, offsets }, ValueType::Variable { wide })
+                if *offset_bits == offset_bits_of(*wide) =>
+            {
+                Self::Detached(DetachedCodec::new(offsets, *wide))
+            }
             (Encoding::ByteStreamSplit { bits }, ValueType::Fixed(width @ (4 | 8)))
                 if fits(u64::from(*bits), *width) =>
             {
@@ -88,7 +101,8 @@ impl ChunkCodec {
 
     fn num_buffers(&self) -> usize {
         match self {
-            Self::Rle(_) => 2,
+            Self::Rle(_) | Self::Runs(_) => 2,
+            Self::Detached(codec) => codec.num_buffers(),
             Self::List(codec) => codec.num_buffers(),
             Self::General { values, .. } => values.num_buffers(),
             _ => 1,
@@ -116,6 +130,11 @@ impl ChunkCodec {
                 block::admit_bytes(range.len(), *width, max_bytes)?;
                 rle::decode(*width, buffers, num_values, range, out)
             }
+            Self::Runs(codec) => {
+                block::admit_bytes(range.len(), 8, max_bytes)?;
+                runs::decode(codec, buffers, num_values, range, max_bytes, out, scratch)
+            }
+            Self::Detached(codec) => codec.decode(buffers, num_values, range, max_bytes, out),
             Self::ByteStreamSplit(width) => byte_stream_split::decode(*width, first, num_values, range, out),
             Self::General { scheme, values, .. } => {
                 with_first(buffers, *scheme, max_bytes, scratch, |buffers, scratch| {
@@ -146,6 +165,10 @@ impl ChunkCodec {
             }
             Self::Fsst { codec, wide } => codec.decode_points(*wide, first, num_values, points, out),
             Self::Rle(width) => rle::decode_points(*width, buffers, num_values, points, out),
+            Self::Runs(codec) => {
+                runs::decode_points(codec, buffers, num_values, points, max_bytes, out, scratch)
+            }
+            Self::Detached(codec) => codec.decode_points(buffers, num_values, points, max_bytes, out),
             Self::ByteStreamSplit(width) => {
                 byte_stream_split::decode_points(*width, first, num_values, points, out)
             }
@@ -172,7 +195,8 @@ impl ChunkCodec {
             Self::Variable { .. } | Self::ByteStreamSplit(_) => 4,
             Self::Fsst { .. } => 3,
             Self::InlineBitpacking(_) => 24,
-            Self::Rle(_) => 64,
+            Self::Rle(_) | Self::Runs(_) => 64,
+            Self::Detached(_) => 8,
             // The chunk must be decompressed whole, so its values are nearly free.
             Self::General { .. } => usize::MAX,
         }
@@ -188,6 +212,9 @@ impl ChunkCodec {
             Self::Rle(width) => {
                 let bytes = &values.fixed_bytes(*width)?[range.start * width..range.end * width];
                 rle::encode(*width, bytes)?.into()
+            }
+            Self::Runs(_) | Self::Detached(_) => {
+                return Err(Error::unsupported("writing encodings of format version 2.3"));
             }
             Self::ByteStreamSplit(width) => vec![byte_stream_split::encode(*width, values, range)?],
             Self::General { scheme, level, values: inner } => {

@@ -8,15 +8,19 @@
 //!                      block            mini-block       per-value
 //! flat                 yes              yes              yes
 //! variable             yes              yes              yes
+//! detached_variable                     yes
 //! bitpacking           out of line,     inline
 //!                      inline
 //! rle                  yes              yes
+//! runs                 yes              yes
 //! byte_stream_split                     yes
 //! fsst                                  yes              yes
 //! general              over any         over any         over variable
 //! fixed_size_list      yes              yes              yes
 //! packed_struct                         yes              yes, also with variable fields
 //! ```
+//!
+//! Numbers that say where something is (2.3) have a form of their own, see [`sequence`].
 //!
 //! `block`, `mini_block` and `per_value` choose by description and shape; the file of an encoding has its
 //! forms side by side, decode beside encode. Which width a value has is ruled by its type: a description
@@ -26,6 +30,7 @@ mod arena;
 mod bitpacking;
 mod block;
 mod byte_stream_split;
+mod detached;
 mod dictionary;
 mod fixed_size_list;
 mod flat;
@@ -36,7 +41,9 @@ mod mini_block;
 mod packed_struct;
 mod per_value;
 mod rle;
+mod runs;
 mod scratch;
+mod sequence;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -57,6 +64,7 @@ pub(crate) use per_value::encode_value;
 pub(crate) use per_value::{ValueReader, ValueWriter};
 pub(crate) use scratch::Scratch;
 pub(crate) use values::{FixedValues, ListValues, Offset, ValueType, Values, VariableValues};
+pub(crate) use sequence::{Sequence, has_payload};
 
 use crate::Error;
 
@@ -106,6 +114,8 @@ pub(crate) enum Encoding {
     Flat { bits: u64 },
     /// Offsets of `offset_bits` (32 or 64) and the bytes of the values.
     Variable { offset_bits: u8 },
+    /// The bytes of the values, and their offsets from 0 as a sequence of `offset_bits` beside them (2.3).
+    DetachedVariable { offset_bits: u8, offsets: Box<Encoding> },
     /// No payload: every item is `value`, or null where there is none.
     Constant { value: Option<Vec<u8>> },
     /// Groups of 1024 values of `bits`, each keeping its low `packed_bits`.
@@ -116,6 +126,8 @@ pub(crate) enum Encoding {
     Fsst { table: bytes::Bytes, values: Box<Encoding> },
     /// Run values of `bits` and run lengths of one byte.
     Rle { bits: u8 },
+    /// Run values and run lengths (8, 16 or 32 bits) that are encoded themselves (2.3).
+    Runs { values: Box<Encoding>, lengths: Box<Encoding> },
     /// Stream j holds byte j of every value of `bits` (32 or 64).
     ByteStreamSplit { bits: u8 },
     /// The first buffer of `values` under a general compressor.
@@ -126,6 +138,12 @@ pub(crate) enum Encoding {
     PackedStruct { field_bits: Vec<u64> },
     /// Rows whose fields may vary in length (full-zip only).
     VariablePackedStruct { fields: Vec<PackedField> },
+    /// Numbers of `bits` from `start` on, `step` apart (2.3, in sequences).
+    Range { bits: u8, start: u64, step: u64 },
+    /// `base`, and what every further number of `bits` adds to the one before (2.3, in sequences).
+    Delta { bits: u8, base: u64, deltas: Box<Encoding> },
+    /// Positions in a list of numbers (2.3, in sequences).
+    Dictionary { indices: Box<Encoding>, items: Box<Encoding>, num_items: u32 },
 }
 
 /// One field of a [`Encoding::VariablePackedStruct`].

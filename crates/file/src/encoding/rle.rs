@@ -92,16 +92,22 @@ pub(super) fn encode(width: usize, bytes: &[u8]) -> Result<[Vec<u8>; 2]> {
 
 /// Run values and run lengths in the block form.
 pub(super) fn split_block(width: usize, data: &[u8]) -> Result<[&[u8]; 2]> {
+    let [values, lengths] = split(data)?;
+    if Some(values.len()) != lengths.len().checked_mul(width) {
+        corrupt!("{} bytes of {width}-byte run values in a block of {} bytes", values.len(), data.len());
+    }
+    Ok([values, lengths])
+}
+
+/// Two payloads behind the size of the first.
+pub(super) fn split(data: &[u8]) -> Result<[&[u8]; 2]> {
     let Some((size, rest)) = data.split_first_chunk::<8>() else {
         corrupt!("{} bytes of runs, whose size takes 8", data.len());
     };
     let size = u64::from_le_bytes(*size);
-    let split = usize::try_from(size).ok().and_then(|size| rest.split_at_checked(size));
-    match split {
-        Some((values, lengths)) if Some(values.len()) == lengths.len().checked_mul(width) => {
-            Ok([values, lengths])
-        }
-        _ => corrupt!("{size} bytes of {width}-byte run values in a block of {} bytes", data.len()),
+    match usize::try_from(size).ok().and_then(|size| rest.split_at_checked(size)) {
+        Some((values, lengths)) => Ok([values, lengths]),
+        None => corrupt!("{size} bytes of run values in a block of {} bytes", data.len()),
     }
 }
 

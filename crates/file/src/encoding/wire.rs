@@ -10,6 +10,7 @@
 
 use bytes::Bytes;
 
+use super::sequence::sequence_bits;
 use super::{Encoding, PackedField, PackedWidth, Scheme};
 use crate::error::corrupt;
 use crate::proto::encodings21 as wire;
@@ -17,10 +18,24 @@ use crate::proto::encodings21::compressive_encoding::Compression;
 use crate::proto::encodings21::variable_packed_struct::{FieldEncoding, field_encoding};
 use crate::{Error, Limits, Result};
 
+/// What descriptions may say: 2.3 puts encodings where 2.1 and 2.2 have only flat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    /// Under `PageLayout`.
+    Paged,
+    /// Under `PlanarLayout`.
+    Planar,
+}
+
 impl Encoding {
-    /// Reads a description.
+    /// Reads a description of 2.1 or 2.2.
     pub(crate) fn parse(message: &wire::CompressiveEncoding, limits: &Limits) -> Result<Self> {
-        parse(message, limits.nesting)
+        parse(message, limits.nesting, Dialect::Paged)
+    }
+
+    /// Reads a description of 2.3.
+    pub(crate) fn parse_planar(message: &wire::CompressiveEncoding, limits: &Limits) -> Result<Self> {
+        parse(message, limits.nesting, Dialect::Planar)
     }
 
     /// The description as it is stored.
@@ -33,6 +48,9 @@ impl Encoding {
                 offsets: flat(u64::from(*offset_bits)),
                 values: None,
             })),
+            Self::DetachedVariable { offsets, .. } => {
+                Compression::Variable(Box::new(wire::Variable { offsets: boxed(offsets), values: None }))
+            }
             Self::Constant { value } => {
                 Compression::Constant(wire::Constant { value: value.clone().map(Bytes::from) })
             }
@@ -51,6 +69,9 @@ impl Encoding {
             }
             Self::Rle { bits } => {
                 Compression::Rle(Box::new(wire::Rle { values: flat(u64::from(*bits)), run_lengths: flat(8) }))
+            }
+            Self::Runs { values, lengths } => {
+                Compression::Rle(Box::new(wire::Rle { values: boxed(values), run_lengths: boxed(lengths) }))
             }
             Self::ByteStreamSplit { bits } => Compression::ByteStreamSplit(Box::new(wire::ByteStreamSplit {
                 values: flat(u64::from(*bits)),
@@ -88,6 +109,23 @@ impl Encoding {
                     fields: fields.iter().map(field).collect(),
                 })
             }
+            Self::Range { bits, start, step } => Compression::Range(wire::Range {
+                uncompressed_bits_per_value: u64::from(*bits),
+                start: *start,
+                step: *step,
+            }),
+            Self::Delta { bits, base, deltas } => Compression::Delta(Box::new(wire::Delta {
+                uncompressed_bits_per_value: u64::from(*bits),
+                base: *base,
+                deltas: boxed(deltas),
+            })),
+            Self::Dictionary { indices, items, num_items } => {
+                Compression::Dictionary(Box::new(wire::Dictionary {
+                    indices: boxed(indices),
+                    items: boxed(items),
+                    num_dictionary_items: *num_items,
+                }))
+            }
         };
         wire::CompressiveEncoding { compression: Some(compression) }
     }
@@ -98,6 +136,7 @@ impl Encoding {
             self,
             Self::Flat { .. }
                 | Self::Variable { .. }
+                | Self::DetachedVariable { .. }
                 | Self::FixedSizeList { .. }
                 | Self::PackedStruct { .. }
         )
@@ -108,12 +147,14 @@ impl Encoding {
         match self {
             Self::Flat { bits } => format!("flat({bits})"),
             Self::Variable { offset_bits } => format!("variable({offset_bits})"),
+            Self::DetachedVariable { offsets, .. } => format!("variable({})", offsets.describe()),
             Self::Constant { value: None } => "constant(null)".to_owned(),
             Self::Constant { value: Some(value) } => format!("constant({} bytes)", value.len()),
             Self::OutOfLineBitpacking { bits, packed_bits } => format!("bitpacked({packed_bits} of {bits})"),
             Self::InlineBitpacking { bits } => format!("inline_bitpacked({bits})"),
             Self::Fsst { values, .. } => format!("fsst({})", values.describe()),
             Self::Rle { bits } => format!("rle({bits})"),
+            Self::Runs { values, lengths } => format!("rle({}, {})", values.describe(), lengths.describe()),
             Self::ByteStreamSplit { bits } => format!("byte_stream_split({bits})"),
             Self::General { scheme: Scheme::Lz4, values, .. } => format!("lz4({})", values.describe()),
             Self::General { scheme: Scheme::Zstd, values, .. } => format!("zstd({})", values.describe()),
@@ -129,11 +170,16 @@ impl Encoding {
                 let fields: Vec<String> = fields.iter().map(|f| f.encoding.describe()).collect();
                 format!("variable_packed_struct({})", fields.join(", "))
             }
+            Self::Range { start, step, .. } => format!("range({start}, {step})"),
+            Self::Delta { base, deltas, .. } => format!("delta({base}, {})", deltas.describe()),
+            Self::Dictionary { indices, items, num_items } => {
+                format!("dictionary({num_items} {}, {})", items.describe(), indices.describe())
+            }
         }
     }
 }
 
-fn parse(message: &wire::CompressiveEncoding, depth: usize) -> Result<Encoding> {
+fn parse(message: &wire::CompressiveEncoding, depth: usize, dialect: Dialect) -> Result<Encoding> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Error::limit("encodings nested deeper than the limit"));
     };
@@ -144,7 +190,15 @@ fn parse(message: &wire::CompressiveEncoding, depth: usize) -> Result<Encoding> 
         Compression::Flat(_) => Encoding::Flat { bits: flat(message)? },
         Compression::Variable(m) => {
             none(m.values.as_ref(), "variable values")?;
-            match flat(child(&m.offsets, "offsets")?)? {
+            let offsets = child(&m.offsets, "offsets")?;
+            if dialect == Dialect::Planar && !matches!(offsets.compression, Some(Compression::Flat(_))) {
+                let offsets = Box::new(parse(offsets, depth, dialect)?);
+                return match sequence_bits(&offsets) {
+                    Some(offset_bits @ (32 | 64)) => Ok(Encoding::DetachedVariable { offset_bits, offsets }),
+                    _ => corrupt!("offsets described as {}", offsets.describe()),
+                };
+            }
+            match flat(offsets)? {
                 bits @ (32 | 64) => Encoding::Variable { offset_bits: bits as u8 },
                 bits => corrupt!("offsets of {bits} bits, not 32 or 64"),
             }
@@ -168,16 +222,43 @@ fn parse(message: &wire::CompressiveEncoding, depth: usize) -> Result<Encoding> 
             Encoding::InlineBitpacking { bits: word(m.uncompressed_bits_per_value)? }
         }
         Compression::Fsst(m) => {
-            let values = parse(child(&m.values, "compressed strings")?, depth)?;
+            let values = parse(child(&m.values, "compressed strings")?, depth, dialect)?;
             if !matches!(values, Encoding::Variable { .. }) {
                 corrupt!("compressed strings stored as {}", values.describe());
             }
             Encoding::Fsst { table: m.symbol_table.clone(), values: Box::new(values) }
         }
+        Compression::Dictionary(m) if dialect == Dialect::Planar => Encoding::Dictionary {
+            indices: Box::new(parse(child(&m.indices, "indices")?, depth, dialect)?),
+            items: Box::new(parse(child(&m.items, "items")?, depth, dialect)?),
+            num_items: m.num_dictionary_items,
+        },
+        Compression::Range(m) if dialect == Dialect::Planar => {
+            if m.step == 0 {
+                corrupt!("a range from {} on that does not rise", m.start);
+            }
+            Encoding::Range { bits: number(m.uncompressed_bits_per_value)?, start: m.start, step: m.step }
+        }
+        Compression::Delta(m) if dialect == Dialect::Planar => Encoding::Delta {
+            bits: number(m.uncompressed_bits_per_value)?,
+            base: m.base,
+            deltas: Box::new(parse(child(&m.deltas, "differences")?, depth, dialect)?),
+        },
+        Compression::Range(_) | Compression::Delta(_) => {
+            corrupt!("an encoding of format version 2.3 in a page that is not of it")
+        }
         Compression::Dictionary(_) => {
             return Err(Error::unsupported(
                 "a dictionary encoding inside a page, which no format version has",
             ));
+        }
+        Compression::Rle(m) if dialect == Dialect::Planar => {
+            let values = parse(child(&m.values, "run values")?, depth, dialect)?;
+            let lengths = parse(child(&m.run_lengths, "run lengths")?, depth, dialect)?;
+            match (&values, &lengths) {
+                (Encoding::Flat { bits }, Encoding::Flat { bits: 8 }) => Encoding::Rle { bits: word(*bits)? },
+                _ => Encoding::Runs { values: Box::new(values), lengths: Box::new(lengths) },
+            }
         }
         Compression::Rle(m) => {
             let lengths = flat(child(&m.run_lengths, "run lengths")?)?;
@@ -200,13 +281,13 @@ fn parse(message: &wire::CompressiveEncoding, depth: usize) -> Result<Encoding> 
                     return Err(Error::unsupported(format!("general compression scheme {scheme}")));
                 }
             };
-            let values = Box::new(parse(child(&m.values, "compressed values")?, depth)?);
+            let values = Box::new(parse(child(&m.values, "compressed values")?, depth, dialect)?);
             Encoding::General { scheme, level: compression.level, values }
         }
         Compression::FixedSizeList(m) => Encoding::FixedSizeList {
             dimension: m.items_per_value,
             has_validity: m.has_validity,
-            items: Box::new(parse(child(&m.values, "list items")?, depth)?),
+            items: Box::new(parse(child(&m.values, "list items")?, depth, dialect)?),
         },
         Compression::PackedStruct(m) => {
             let row = flat(child(&m.values, "packed rows")?)?;
@@ -231,7 +312,7 @@ fn parse(message: &wire::CompressiveEncoding, depth: usize) -> Result<Encoding> 
                     }
                     other => corrupt!("a packed field with layout {other:?}"),
                 };
-                Ok(PackedField { encoding: parse(value, depth)?, width })
+                Ok(PackedField { encoding: parse(value, depth, dialect)?, width })
             });
             Encoding::VariablePackedStruct { fields: fields.collect::<Result<_>>()? }
         }
@@ -268,6 +349,14 @@ fn none(compression: Option<&wire::BufferCompression>, what: &str) -> Result<()>
     match compression {
         None => Ok(()),
         Some(c) => corrupt!("{what} whose buffer is compressed by scheme {}", c.scheme),
+    }
+}
+
+/// Bits of the numbers of a sequence.
+fn number(bits: u64) -> Result<u8> {
+    match bits {
+        32 | 64 => Ok(bits as u8),
+        _ => corrupt!("numbers of {bits} bits, not 32 or 64"),
     }
 }
 

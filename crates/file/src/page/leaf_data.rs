@@ -227,6 +227,28 @@ impl LeafData {
         self.mark = Mark { values: self.values.len() - values, events: self.num_events() - events };
     }
 
+    /// Lets `append` append to the values as to those of a flat column, each a row, up to `budget` bytes; what
+    /// it says of validity is dropped. Says how many values went in.
+    pub(crate) fn append_flat(
+        &mut self,
+        budget: usize,
+        append: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<usize> {
+        let before = self.values.len();
+        let mut flat = Self {
+            values: std::mem::replace(&mut self.values, Values::Null(0)),
+            structure: Structure::Flat(Validity::default()),
+            dictionary: self.dictionary.take(),
+            num_rows: self.num_rows,
+            budget,
+            mark: Mark { values: before, events: 0 },
+        };
+        let done = append(&mut flat);
+        self.values = flat.values;
+        self.dictionary = flat.dictionary;
+        done.map(|()| self.values.len() - before)
+    }
+
     /// Whether the budget is used up; true only when at least one row is whole.
     pub(crate) fn is_full(&self) -> bool {
         self.num_rows > 0 && self.byte_size() >= self.budget

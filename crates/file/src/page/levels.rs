@@ -36,6 +36,11 @@ impl LevelScheme {
         }
     }
 
+    /// Innermost first.
+    pub(crate) fn nestings(&self) -> &[Nesting] {
+        &self.nestings
+    }
+
     /// Whether validity bits alone describe the column: no lists, no structs above.
     pub(crate) fn is_flat(&self) -> bool {
         self.nestings.len() == 1

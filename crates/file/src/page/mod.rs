@@ -5,6 +5,7 @@
 //! full-zip     rows (control word, length, value)                   | row offsets?
 //! constant     nothing, or a value, or levels
 //! plain        a tree of arrays, without levels: format version 2.0
+//! sparse       values | positions and counts of what is null or not empty (2.3)
 //! ```
 //!
 //! See docs/format/pages.md and plain.md, and docs/format/levels.md for layers and levels.
@@ -20,7 +21,9 @@ pub(crate) mod mini_block;
 pub(crate) mod plain;
 mod reader;
 mod scratch;
+pub(crate) mod sparse;
 mod wire;
+mod wire23;
 
 pub(crate) use buffers::PageBuffers;
 pub(crate) use leaf_data::{Dictionary, LeafData, LeafShape, Structure};
@@ -28,6 +31,7 @@ pub(crate) use leaf_page::{DefLevels, LeafPage};
 pub(crate) use levels::LevelScheme;
 pub(crate) use reader::{Page, PageRead};
 pub(crate) use scratch::PageScratch;
+pub(crate) use sparse::SparseLayout;
 
 use crate::encoding::Encoding;
 
@@ -85,6 +89,7 @@ pub(crate) enum Layout {
     FullZip(FullZipLayout),
     Constant(ConstantLayout),
     Plain(plain::PlainLayout),
+    Sparse(SparseLayout),
 }
 
 /// Values in independently decodable chunks.
@@ -150,4 +155,24 @@ pub(crate) struct ConstantLayout {
     pub(crate) def: Option<Encoding>,
     pub(crate) num_rep_values: u64,
     pub(crate) num_def_values: u64,
+}
+
+impl MiniBlockLayout {
+    /// The encoding of the values, for people.
+    pub(crate) fn describe_values(&self) -> String {
+        match &self.dictionary {
+            None => self.values.describe(),
+            Some(d) => format!("dictionary({}, {})", d.encoding.describe(), self.values.describe()),
+        }
+    }
+}
+
+impl FullZipLayout {
+    /// The encoding of the values, for people.
+    pub(crate) fn describe_values(&self) -> String {
+        match self.width {
+            ZipWidth::Value(_) => self.values.describe(),
+            ZipWidth::Length(bits) => format!("{} with {bits}-bit lengths", self.values.describe()),
+        }
+    }
 }

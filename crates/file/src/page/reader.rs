@@ -1,8 +1,8 @@
 //! One page of a column: its description, its index once read, and a decoder of some of its rows.
 //!
 //! ```text
-//! round 1   checksums, chunk table, dictionary, repetition index | row offsets (full-zip) | indices (plain strings)
-//! round 2   chunks                                               | rows                   | bytes
+//! round 1   checksums, chunk table, dictionary, repetition index | row offsets (full-zip) | indices (plain strings) | structure (sparse)
+//! round 2   chunks                                               | rows                   | bytes                   | as its values
 //! ```
 //!
 //! Once a handle has the index of a page, a read of it takes one round (two for full-zip pages whose
@@ -17,6 +17,7 @@ use super::leaf_data::{LeafData, LeafShape};
 use super::mini_block::{self, MiniBlockIndex, MiniBlockPage};
 use super::plain::{self, PlainEncoding, PlainIndex, PlainPage, StoredList};
 use super::scratch::PageScratch;
+use super::sparse::{self, SparseIndex, SparsePage};
 use super::{Layout, PageBuffers, max_def, max_rep};
 use crate::io::Segments;
 use crate::{Limits, Result};
@@ -40,6 +41,7 @@ enum PageIndex {
     FullZip(FullZipIndex),
     Constant(ConstantIndex),
     Plain(PlainIndex),
+    Sparse(SparseIndex),
 }
 
 impl Page {
@@ -59,7 +61,7 @@ impl Page {
             Layout::Plain(layout) => {
                 return matches!(layout.encoding, PlainEncoding::AllNull | PlainEncoding::Struct);
             }
-            Layout::MiniBlock(_) | Layout::FullZip(_) => return false,
+            Layout::MiniBlock(_) | Layout::FullZip(_) | Layout::Sparse(_) => return false,
         };
         let levels = match self.buffers.ranges() {
             [.., rep, def] => rep.end - rep.start + (def.end - def.start),
@@ -90,6 +92,7 @@ impl Page {
                     PlainIndex::want(layout, &self.buffers, segments, leaf, limits, needs)?;
                 }
             }
+            Layout::Sparse(layout) => SparseIndex::want(layout, &self.buffers, segments, needs)?,
             Layout::FullZip(_) => {}
         }
         if needs.len() > before {
@@ -112,6 +115,11 @@ impl Page {
             }
             Layout::Plain(layout) => {
                 PageIndex::Plain(PlainIndex::read(layout, &self.buffers, segments, leaf, limits)?)
+            }
+            Layout::Sparse(layout) => {
+                let index =
+                    SparseIndex::read(layout, &self.buffers, segments, leaf, self.num_rows, limits)?;
+                PageIndex::Sparse(index)
             }
         };
         // A lost race stored the same index.
@@ -163,6 +171,7 @@ impl<'p> PageRead<'p> {
             (PageIndex::Plain(index), _) => {
                 index.want_rows(&page.buffers, &self.rows, segments, limits, needs)
             }
+            (PageIndex::Sparse(index), _) => index.want_rows(&page.buffers, &self.rows, segments, needs),
             (PageIndex::Constant(_), _) => unreachable!("a constant index is made for a constant layout"),
         }
     }
@@ -199,6 +208,10 @@ impl<'p> PageRead<'p> {
             }
             (PageIndex::Plain(index), _) => {
                 plain::decode(&PlainPage { index, buffers, segments, limits }, &self.rows, out)
+            }
+            (PageIndex::Sparse(index), Layout::Sparse(layout)) => {
+                let page = SparsePage { layout, index, buffers, segments, limits };
+                sparse::decode(&page, &self.rows, out, scratch)
             }
             _ => unreachable!("an index is made for its page's layout"),
         }

@@ -37,7 +37,7 @@ impl Layer {
     }
 }
 
-fn parse_layers(layers: &[i32], limits: &Limits) -> Result<Vec<Layer>> {
+pub(super) fn parse_layers(layers: &[i32], limits: &Limits) -> Result<Vec<Layer>> {
     if layers.is_empty() {
         corrupt!("a page without layers");
     }
@@ -115,7 +115,7 @@ impl Layout {
         }
     }
 
-    /// The serialized `PageLayout` message.
+    /// The serialized `PageLayout` message; empty for what no such message can say.
     pub(crate) fn emit(&self) -> Vec<u8> {
         let layers = |layers: &[Layer]| layers.iter().map(|l| l.emit()).collect();
         let encoding = |e: &Option<Encoding>| e.as_ref().map(Encoding::emit);
@@ -155,6 +155,8 @@ impl Layout {
                 num_rep_values: m.num_rep_values,
                 num_def_values: m.num_def_values,
             }),
+            // Read, never written.
+            Self::Sparse(_) => return Vec::new(),
         };
         pb::PageLayout { layout: Some(layout) }.encode_to_vec()
     }

@@ -107,7 +107,7 @@ pub struct BlobLayout {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CompressiveEncoding {
-    #[prost(oneof = "compressive_encoding::Compression", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
+    #[prost(oneof = "compressive_encoding::Compression", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15")]
     pub compression: ::core::option::Option<compressive_encoding::Compression>,
 }
 /// Nested message and enum types in `CompressiveEncoding`.
@@ -140,6 +140,12 @@ pub mod compressive_encoding {
         PackedStruct(::prost::alloc::boxed::Box<super::PackedStruct>),
         #[prost(message, tag = "13")]
         VariablePackedStruct(super::VariablePackedStruct),
+        /// In pages of 2.3 only.
+        #[prost(message, tag = "14")]
+        Range(super::Range),
+        /// In pages of 2.3 only.
+        #[prost(message, tag = "15")]
+        Delta(::prost::alloc::boxed::Box<super::Delta>),
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -258,6 +264,26 @@ pub mod variable_packed_struct {
             BitsPerLength(u64),
         }
     }
+}
+/// start, start + step, start + 2 step, ...
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Range {
+    #[prost(uint64, tag = "1")]
+    pub uncompressed_bits_per_value: u64,
+    #[prost(uint64, tag = "2")]
+    pub start: u64,
+    #[prost(uint64, tag = "3")]
+    pub step: u64,
+}
+/// The first value, and what each of the others adds to the one before it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Delta {
+    #[prost(uint64, tag = "1")]
+    pub uncompressed_bits_per_value: u64,
+    #[prost(uint64, tag = "2")]
+    pub base: u64,
+    #[prost(message, optional, boxed, tag = "3")]
+    pub deltas: ::core::option::Option<::prost::alloc::boxed::Box<CompressiveEncoding>>,
 }
 /// What one step of nesting means on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

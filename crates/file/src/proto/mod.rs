@@ -14,6 +14,9 @@ pub(crate) mod encodings;
 pub(crate) mod encodings21;
 #[rustfmt::skip]
 #[allow(missing_docs, unused_qualifications, unreachable_pub, clippy::all)]
+pub(crate) mod encodings23;
+#[rustfmt::skip]
+#[allow(missing_docs, unused_qualifications, unreachable_pub, clippy::all)]
 pub(crate) mod file;
 #[rustfmt::skip]
 #[allow(missing_docs, unused_qualifications, unreachable_pub, clippy::all)]

@@ -60,7 +60,11 @@ impl WriteOptions {
     pub(crate) fn check(&self) -> Result<()> {
         match self.format_version {
             FormatVersion::V2_0 | FormatVersion::V2_1 | FormatVersion::V2_2 => {}
-            other => return Err(Error::unsupported(format!("writing format version {other}"))),
+            FormatVersion::V2_3 => {
+                return Err(Error::unsupported(
+                    "format version 2.3 is marked unstable by its authors: it is read, not written",
+                ));
+            }
         }
         if self.max_page_bytes == 0 || self.max_page_rows == Some(0) || self.memory_bytes == 0 {
             return Err(Error::invalid("page bytes, page rows and memory must be more than 0"));

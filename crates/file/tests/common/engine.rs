@@ -26,7 +26,9 @@ pub fn write(schema: &SchemaRef, batches: &[RecordBatch], options: WriteOptions)
 
 /// Opens a file in memory.
 pub fn open(bytes: &Bytes) -> Result<File> {
-    File::from_bytes(bytes.clone(), &OpenOptions::default())
+    let mut options = OpenOptions::default();
+    options.allow_unstable = true;
+    File::from_bytes(bytes.clone(), &options)
 }
 
 /// What to scan.

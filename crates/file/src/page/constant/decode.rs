@@ -119,7 +119,7 @@ impl ConstantIndex {
 }
 
 /// A value in the description: the single Arrow buffer of an array of length 1.
-fn inline_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
+pub(crate) fn inline_scalar(bytes: &[u8], shape: &ValueType) -> Result<Values> {
     let mut value = Values::new(shape, 1);
     match (&mut value, shape) {
         (Values::Bits(bits), _) if bytes.len() == 1 => bits.append(bytes[0] & 1 == 1),
@@ -294,15 +294,22 @@ fn force_values(page: &ConstantPage<'_>, count: usize, out: &mut LeafData) -> Re
 
 /// Appends `count` values; says how many went in before the byte limit of strings was met.
 fn append(page: &ConstantPage<'_>, count: usize, out: &mut LeafData) -> Result<usize> {
-    let Some(value) = &page.index.scalar else {
-        out.values.push_defaults(count);
-        return Ok(count);
-    };
+    match &page.index.scalar {
+        Some(value) => repeat_value(&mut out.values, value, count),
+        None => {
+            out.values.push_defaults(count);
+            Ok(count)
+        }
+    }
+}
+
+/// Appends the one value of `value` `count` times; says how often before the byte limit of strings was met.
+pub(crate) fn repeat_value(out: &mut Values, value: &Values, count: usize) -> Result<usize> {
     let zeroes = [0u32; 256];
     let mut done = 0;
     while done < count {
         let block = (count - done).min(zeroes.len());
-        let n = out.values.gather(value, &zeroes[..block])?;
+        let n = out.gather(value, &zeroes[..block])?;
         done += n;
         if n < block {
             break;

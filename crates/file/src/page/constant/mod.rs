@@ -10,5 +10,5 @@
 mod decode;
 mod encode;
 
-pub(crate) use decode::{ConstantIndex, ConstantPage, decode};
+pub(crate) use decode::{ConstantIndex, ConstantPage, decode, inline_scalar, repeat_value};
 pub(crate) use encode::{encode_empty_struct, encode_null, encode_scalar};

@@ -262,10 +262,11 @@ impl MiniBlockIndex {
 fn index_bytes(encoding: &Encoding) -> Result<usize> {
     let bits = match encoding {
         Encoding::Flat { bits } => *bits,
-        Encoding::InlineBitpacking { bits } | Encoding::Rle { bits } | Encoding::ByteStreamSplit { bits } => {
-            u64::from(*bits)
-        }
-        Encoding::General { values, .. } => return index_bytes(values),
+        Encoding::InlineBitpacking { bits }
+        | Encoding::OutOfLineBitpacking { bits, .. }
+        | Encoding::Rle { bits }
+        | Encoding::ByteStreamSplit { bits } => u64::from(*bits),
+        Encoding::General { values, .. } | Encoding::Runs { values, .. } => return index_bytes(values),
         other => corrupt!("dictionary indices stored as {}", other.describe()),
     };
     match bits {

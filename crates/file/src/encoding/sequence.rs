@@ -1,0 +1,453 @@
+//! Sequences of unsigned numbers: positions, counts, offsets and indices of format version 2.3.
+//!
+//! ```text
+//! constant, range      no payload; the description is the sequence
+//! flat, bitpacking     words, as in the block form
+//! general              flat, compressed
+//! delta                base, then base + d0, base + d0 + d1, …     payload of the differences
+//! rle                  u64: bytes of the run values | run values | run lengths (32-bit)
+//!                      nothing where neither has a payload
+//! dictionary           u64: bytes of the indices | u64: bytes of the items | indices | items
+//! ```
+//!
+//! See docs/format/planar.md, "Sequences". A description of a few bytes may be of 2^60 numbers, so what follows a
+//! rule stays a rule: it is asked for single numbers and never written out.
+
+use super::{Encoding, Scratch, ValueType, Values, block};
+use crate::error::corrupt;
+use crate::{Error, Limits, Result};
+
+/// Items that a dictionary of numbers may have.
+const MAX_ITEMS: u32 = 4096;
+
+/// Runs that are made of descriptions alone: they cost the file nothing.
+const MAX_RULED_RUNS: u64 = 1 << 16;
+
+/// Numbers, each at most as wide as the sequence was said to be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Sequence {
+    /// Number i is `base + i × first + i × (i − 1) / 2 × second`.
+    Rule {
+        len: u64,
+        base: u64,
+        first: u64,
+        second: u64,
+    },
+    Listed(Vec<u64>),
+    Runs(Runs),
+}
+
+/// Straight pieces: run k goes from `ends[k − 1]` to `ends[k]`, starts with `bases[k]` and rises by `slopes[k]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Runs {
+    ends: Vec<u64>,
+    bases: Vec<u64>,
+    /// Empty where all are level.
+    slopes: Vec<u64>,
+}
+
+impl Runs {
+    fn get(&self, index: u64) -> u64 {
+        let run = self.ends.partition_point(|end| *end <= index);
+        let start = if run == 0 { 0 } else { self.ends[run - 1] };
+        let base = self.bases.get(run).copied().unwrap_or(0);
+        let slope = self.slopes.get(run).copied().unwrap_or(0);
+        base.wrapping_add(slope.wrapping_mul(index - start))
+    }
+}
+
+impl Sequence {
+    /// No numbers.
+    pub(crate) const EMPTY: Self = Self::Rule { len: 0, base: 0, first: 0, second: 0 };
+
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Rule { len, .. } => *len,
+            Self::Listed(numbers) => numbers.len() as u64,
+            Self::Runs(runs) => runs.ends.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// Number `index`, which must be below the length.
+    #[inline]
+    pub(crate) fn get(&self, index: u64) -> u64 {
+        debug_assert!(index < self.len(), "number {index} of {}", self.len());
+        match self {
+            // The last number was computed without overflow, and those before it are not larger.
+            Self::Rule { base, first, second, .. } => {
+                let bent = match second {
+                    0 => 0,
+                    _ => (u128::from(index) * u128::from(index.saturating_sub(1)) / 2) as u64 * second,
+                };
+                base + index * first + bent
+            }
+            Self::Listed(numbers) => numbers[index as usize],
+            Self::Runs(runs) => runs.get(index),
+        }
+    }
+
+    /// A rule whose last number fits `bits`, and so all others.
+    fn rule(len: u64, base: u64, first: u64, second: u64, bits: u8) -> Result<Self> {
+        let last = u128::from(len.saturating_sub(1));
+        let rise = last.checked_mul(u128::from(first));
+        let bend = (last * last.saturating_sub(1) / 2).checked_mul(u128::from(second));
+        let end = rise.zip(bend).and_then(|(a, b)| a.checked_add(b)?.checked_add(u128::from(base)));
+        if end.is_none_or(|end| end > u128::from(u64::MAX >> (64 - bits))) {
+            corrupt!(
+                "{len} numbers from {base} on by {first} and {second} more each pass the {bits} bits they have"
+            );
+        }
+        Ok(Self::Rule { len, base, first, second })
+    }
+
+    /// How many numbers are below `bound`, where the sequence does not fall.
+    pub(crate) fn below(&self, bound: u64) -> u64 {
+        match self {
+            Self::Listed(numbers) => numbers.partition_point(|n| *n < bound) as u64,
+            Self::Rule { len, base, first, second: 0 } => match bound.checked_sub(*base) {
+                None | Some(0) => 0,
+                Some(_) if *first == 0 => *len,
+                Some(rise) => rise.div_ceil(*first).min(*len),
+            },
+            _ => {
+                let (mut low, mut high) = (0, self.len());
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    if self.get(middle) < bound { low = middle + 1 } else { high = middle }
+                }
+                low
+            }
+        }
+    }
+
+    /// Whether every number is larger than the one before it.
+    pub(crate) fn rises(&self) -> bool {
+        match self {
+            Self::Rule { len, first, .. } => *len < 2 || *first > 0,
+            Self::Listed(numbers) => numbers.is_sorted_by(|a, b| a < b),
+            Self::Runs(runs) => {
+                let starts = std::iter::once(0).chain(runs.ends.iter().copied());
+                let single = starts.zip(&runs.ends).all(|(start, end)| end - start == 1);
+                single && runs.bases.is_sorted_by(|a, b| a < b)
+            }
+        }
+    }
+
+    /// Whether no number is 0.
+    pub(crate) fn is_positive(&self) -> bool {
+        match self {
+            Self::Rule { len, base, .. } => *len == 0 || *base > 0,
+            Self::Listed(numbers) => !numbers.contains(&0),
+            Self::Runs(runs) => !runs.bases.contains(&0),
+        }
+    }
+
+    /// The last number.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.len().checked_sub(1).map(|last| self.get(last))
+    }
+
+    /// All numbers together, where they are a simple sequence.
+    fn total(&self) -> Result<u128> {
+        Ok(match self {
+            Self::Rule { len, base, first, second: 0 } => {
+                let pairs = u128::from(*len) * u128::from(len.saturating_sub(1)) / 2;
+                let rest = pairs.checked_mul(u128::from(*first)).unwrap_or(u128::MAX);
+                (u128::from(*len) * u128::from(*base)).saturating_add(rest)
+            }
+            Self::Listed(numbers) => numbers.iter().map(|n| u128::from(*n)).sum(),
+            _ => corrupt!("lengths of runs that follow no simple rule"),
+        })
+    }
+
+    /// The sums before each number, and of all: one more than there are numbers. Fails unless all together are
+    /// `total`.
+    pub(crate) fn sums(self, total: u64, limits: &Limits) -> Result<Self> {
+        let wrong =
+            |found: u128| Error::corrupt(format!("counts of {found} in all where {total} are expected"));
+        let check = |found: u128| if found == u128::from(total) { Ok(()) } else { Err(wrong(found)) };
+        match self {
+            Self::Rule { len, base, first, second: 0 } => {
+                check(self.total()?)?;
+                Ok(Self::Rule { len: len.saturating_add(1), base: 0, first: base, second: first })
+            }
+            Self::Rule { len, .. } => {
+                // Sums of a rule that bends grow with the third power: those within 64 bits are few.
+                if len > 1 << 23 {
+                    return Err(wrong(u128::MAX));
+                }
+                block::admit(len as usize, 8, limits)?;
+                let numbers: Vec<u64> = (0..len).map(|i| self.get(i)).collect();
+                Self::Listed(numbers).sums(total, limits)
+            }
+            Self::Listed(mut numbers) => {
+                let mut sum = 0u128;
+                for number in &mut numbers {
+                    let before = sum;
+                    sum += u128::from(*number);
+                    // What passes 64 bits is not `total` either.
+                    *number = before as u64;
+                }
+                check(sum)?;
+                numbers.push(total);
+                Ok(Self::Listed(numbers))
+            }
+            Self::Runs(mut runs) => {
+                let (mut sum, mut start) = (0u128, 0u64);
+                runs.slopes = runs.bases.clone();
+                for (base, end) in runs.bases.iter_mut().zip(&mut runs.ends) {
+                    let before = sum;
+                    sum = sum.saturating_add(u128::from(*base) * u128::from(*end - start));
+                    *base = before as u64;
+                    start = *end;
+                }
+                check(sum)?;
+                // The sum of all is a run of its own.
+                runs.ends.push(start.saturating_add(1));
+                runs.bases.push(total);
+                runs.slopes.push(0);
+                Ok(Self::Runs(runs))
+            }
+        }
+    }
+
+    /// Decodes `len` numbers of `bits` (32 or 64); `data` is empty where the description says all.
+    pub(crate) fn decode(
+        encoding: &Encoding,
+        data: &[u8],
+        len: u64,
+        bits: u8,
+        limits: &Limits,
+    ) -> Result<Self> {
+        if !has_payload(encoding) && !data.is_empty() {
+            corrupt!("{} bytes of a sequence described as {}", data.len(), encoding.describe());
+        }
+        match encoding {
+            Encoding::Delta { bits: wide, base, deltas } if *wide == bits => {
+                let Some(count) = len.checked_sub(1).filter(|count| *count > 0) else {
+                    corrupt!("differences of {len} numbers: at least 2 are expected");
+                };
+                match simple(deltas, data, count, bits, limits)? {
+                    Self::Rule { base: first, first: second, .. } => {
+                        Self::rule(len, *base, first, second, bits)
+                    }
+                    Self::Listed(mut numbers) => {
+                        let mut number = u128::from(*base);
+                        for slot in &mut numbers {
+                            let delta = std::mem::replace(slot, number as u64);
+                            number += u128::from(delta);
+                        }
+                        numbers.push(number as u64);
+                        if number > u128::from(u64::MAX >> (64 - bits)) {
+                            corrupt!("differences that add up to {number}, more than {bits} bits");
+                        }
+                        Ok(Self::Listed(numbers))
+                    }
+                    Self::Runs(_) => unreachable!("simple sequences have no runs"),
+                }
+            }
+            Encoding::Runs { values, lengths } => decode_runs(values, lengths, data, len, bits, limits),
+            Encoding::Dictionary { indices, items, num_items } => {
+                if *num_items > MAX_ITEMS {
+                    corrupt!("a dictionary of {num_items} numbers, at most {MAX_ITEMS} are legal");
+                }
+                let [indices_data, items_data] = split_dictionary(data)?;
+                let items = simple(items, items_data, u64::from(*num_items), bits, limits)?;
+                let Some(index_bits) = word_bits(indices).filter(|bits| [32, 64].contains(bits)) else {
+                    corrupt!("indices of numbers described as {}", indices.describe());
+                };
+                let indices = simple(indices, indices_data, len, index_bits, limits)?;
+                let find = |index: u64| {
+                    if index >= items.len() {
+                        corrupt!("index {index} into {} numbers", items.len());
+                    }
+                    Ok(items.get(index))
+                };
+                match indices {
+                    Self::Rule { base, first: 0, .. } => Self::rule(len, find(base)?, 0, 0, bits),
+                    Self::Rule { base, first, .. } => {
+                        // Indices that rise end within the items.
+                        find(base.saturating_add(first.saturating_mul(len.saturating_sub(1))))?;
+                        (0..len).map(|i| find(base + i * first)).collect::<Result<_>>().map(Self::Listed)
+                    }
+                    Self::Listed(mut numbers) => {
+                        for number in &mut numbers {
+                            *number = find(*number)?;
+                        }
+                        Ok(Self::Listed(numbers))
+                    }
+                    Self::Runs(_) => unreachable!("simple sequences have no runs"),
+                }
+            }
+            _ => simple(encoding, data, len, bits, limits),
+        }
+    }
+}
+
+/// Whether a sequence takes a buffer.
+pub(crate) fn has_payload(encoding: &Encoding) -> bool {
+    match encoding {
+        Encoding::Constant { .. } | Encoding::Range { .. } => false,
+        Encoding::Delta { deltas, .. } => has_payload(deltas),
+        Encoding::Runs { values, lengths } => has_payload(values) || has_payload(lengths),
+        _ => true,
+    }
+}
+
+/// Bits of the words that an encoding of words makes.
+pub(super) fn word_bits(encoding: &Encoding) -> Option<u8> {
+    match encoding {
+        Encoding::Flat { bits } => u8::try_from(*bits).ok(),
+        Encoding::InlineBitpacking { bits }
+        | Encoding::OutOfLineBitpacking { bits, .. }
+        | Encoding::Range { bits, .. } => Some(*bits),
+        Encoding::Constant { value: Some(value) } => u8::try_from(value.len() * 8).ok(),
+        Encoding::General { values, .. } => word_bits(values),
+        _ => None,
+    }
+}
+
+/// Bits of the numbers of a sequence, by its description.
+pub(super) fn sequence_bits(encoding: &Encoding) -> Option<u8> {
+    match encoding {
+        Encoding::Delta { bits, .. } => Some(*bits),
+        Encoding::Runs { values, .. } => word_bits(values),
+        Encoding::Dictionary { items, .. } => word_bits(items),
+        other => word_bits(other),
+    }
+}
+
+/// A sequence that others may be made of.
+fn simple(encoding: &Encoding, data: &[u8], len: u64, bits: u8, limits: &Limits) -> Result<Sequence> {
+    if !has_payload(encoding) && !data.is_empty() {
+        corrupt!("{} bytes of a sequence described as {}", data.len(), encoding.describe());
+    }
+    match encoding {
+        Encoding::Constant { value: None } if len == 0 => Ok(Sequence::EMPTY),
+        _ if len == 0 => corrupt!("no numbers, described as {}", encoding.describe()),
+        Encoding::Constant { value: Some(value) } if value.len() * 8 == usize::from(bits) => {
+            let mut word = [0; 8];
+            word[..value.len()].copy_from_slice(value);
+            Sequence::rule(len, u64::from_le_bytes(word), 0, 0, bits)
+        }
+        Encoding::Range { bits: wide, start, step } if *wide == bits => {
+            Sequence::rule(len, *start, *step, 0, bits)
+        }
+        Encoding::OutOfLineBitpacking { packed_bits: 0, .. } => {
+            corrupt!("numbers of no bits, which would be constant")
+        }
+        Encoding::Flat { .. } | Encoding::InlineBitpacking { .. } | Encoding::OutOfLineBitpacking { .. } => {
+            words(encoding, data, len, bits, limits)
+        }
+        Encoding::General { values, .. } if matches!(**values, Encoding::Flat { .. }) => {
+            words(encoding, data, len, bits, limits)
+        }
+        _ => corrupt!("a sequence of {bits}-bit numbers described as {}", encoding.describe()),
+    }
+}
+
+fn words(encoding: &Encoding, data: &[u8], len: u64, bits: u8, limits: &Limits) -> Result<Sequence> {
+    let width = usize::from(bits) / 8;
+    let count = usize::try_from(len).unwrap_or(usize::MAX);
+    block::admit(count, 8, limits)?;
+    let shape = ValueType::Fixed(width);
+    let mut words = Values::new(&shape, 0);
+    block::decode(encoding, data, count, &shape, limits, &mut words, &mut Scratch::default())?;
+    Ok(Sequence::Listed(match width {
+        4 => words.fixed_bytes(4)?.as_chunks().0.iter().map(|w| u32::from_le_bytes(*w).into()).collect(),
+        _ => words.fixed_bytes(8)?.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w)).collect(),
+    }))
+}
+
+fn decode_runs(
+    values: &Encoding,
+    lengths: &Encoding,
+    data: &[u8],
+    len: u64,
+    bits: u8,
+    limits: &Limits,
+) -> Result<Sequence> {
+    let [values_data, lengths_data] = match has_payload(values) || has_payload(lengths) {
+        true => super::rle::split(data)?,
+        false => [&[][..]; 2],
+    };
+    let flat = |encoding: &Encoding, data: &[u8], width: usize| match encoding {
+        Encoding::Flat { .. } => Some((data.len() / width) as u64),
+        _ => None,
+    };
+    // What is not recoverable from the lengths is from values that stand there one by one.
+    let count = match lengths {
+        Encoding::Constant { value: Some(value) } if value.len() == 4 => {
+            let length = u32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+            if length == 0 {
+                corrupt!("runs of no numbers");
+            }
+            Some(len.div_ceil(length.into()))
+        }
+        Encoding::Range { start, step, .. } => {
+            let reaches = |runs: u64| {
+                let (runs, start, step) = (u128::from(runs), u128::from(*start), u128::from(*step));
+                runs * start + runs * runs.saturating_sub(1) / 2 * step >= u128::from(len)
+            };
+            // Lengths are of 32 bits, so more runs than that do not rise.
+            let (mut low, mut high) = (0, 1u64 << 32);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                if reaches(middle) { high = middle } else { low = middle + 1 }
+            }
+            Some(low)
+        }
+        other => flat(other, lengths_data, 4),
+    };
+    let count = count.or_else(|| flat(values, values_data, usize::from(bits) / 8));
+    let Some(count) = count else {
+        corrupt!("runs of {} and {}, whose number is not told", values.describe(), lengths.describe());
+    };
+    if let Encoding::Constant { value: Some(_) } = values {
+        // However they are cut, the numbers are all the same.
+        let lengths = simple(lengths, lengths_data, count, 32, limits)?;
+        let positive = lengths.is_positive();
+        let reached = lengths.total()?;
+        if !positive || reached != u128::from(len) {
+            corrupt!("runs of {reached} numbers where {len} are expected");
+        }
+        return simple(values, values_data, len, bits, limits);
+    }
+    if values_data.is_empty() && lengths_data.is_empty() && count > MAX_RULED_RUNS {
+        return Err(Error::limit(format!(
+            "{count} runs that follow a rule, at most {MAX_RULED_RUNS} are read"
+        )));
+    }
+    let values = simple(values, values_data, count, bits, limits)?;
+    let lengths = simple(lengths, lengths_data, count, 32, limits)?;
+    let mut runs = Runs::default();
+    let mut end = 0u64;
+    for i in 0..count {
+        let length = lengths.get(i);
+        end = match end.checked_add(length) {
+            Some(end) if length > 0 => end,
+            _ => corrupt!("run {i} has {length} numbers and begins at {end}"),
+        };
+        runs.ends.push(end);
+        runs.bases.push(values.get(i));
+    }
+    if end != len {
+        corrupt!("runs of {end} numbers where {len} are expected");
+    }
+    Ok(Sequence::Runs(runs))
+}
+
+/// Payloads of the indices and the items of a dictionary.
+fn split_dictionary(data: &[u8]) -> Result<[&[u8]; 2]> {
+    let Some(([indices, items], rest)) = data.split_first_chunk::<16>().map(|(sizes, rest)| {
+        (*sizes.as_chunks::<8>().0.first_chunk::<2>().expect("16 bytes are two words"), rest)
+    }) else {
+        corrupt!("{} bytes of a dictionary of numbers, whose sizes take 16", data.len());
+    };
+    let (indices, items) = (u64::from_le_bytes(indices), u64::from_le_bytes(items));
+    let split = usize::try_from(indices).ok().and_then(|indices| rest.split_at_checked(indices));
+    match split {
+        Some((first, second)) if second.len() as u64 == items => Ok([first, second]),
+        _ => corrupt!("{indices} bytes of indices and {items} of items in a payload of {}", rest.len()),
+    }
+}
