@@ -34,7 +34,7 @@ impl Column {
             let place = |e: Error| e.in_page(i as u64).in_column(&leaf.path);
             let layout =
                 crate::page::Layout::parse(page.page_layout().map_err(place)?, limits).map_err(place)?;
-            if let crate::page::Layout::MiniBlock(m) = &layout
+            if let crate::page::Layout::MiniBlock(m) = layout.storage()
                 && m.large_chunks != large_chunks
             {
                 return Err(place(Error::corrupt(
@@ -107,10 +107,10 @@ impl Column {
         };
         let rows = page.num_rows.max(1) as f64;
         let stored = page.stored_bytes() as f64 / rows;
-        let (num_items, compressed) = match &page.layout {
+        let (num_items, compressed) = match page.layout.storage() {
             crate::page::Layout::MiniBlock(m) => (m.num_items as f64 / rows, true),
             crate::page::Layout::FullZip(z) => (z.num_items as f64 / rows, z.values.compresses()),
-            crate::page::Layout::Constant(_) => (1.0, false),
+            crate::page::Layout::Constant(_) | crate::page::Layout::Blob(_) => (1.0, false),
         };
         let levels = if self.scheme.is_flat() { 0.125 } else { 4.0 };
         let width = match self.keys {

@@ -73,7 +73,7 @@ pub struct PageInspection {
     pub num_rows: u64,
     /// Values stored.
     pub num_values: u64,
-    /// `mini-block`, `full-zip` or `constant`.
+    /// `mini-block`, `full-zip`, `constant` or `blob`.
     pub layout: &'static str,
     /// Encoding of the values, as in `fsst(variable(32))`; empty for constant pages.
     pub encoding: String,
@@ -162,6 +162,10 @@ fn describe(layout: &Layout, num_rows: u64) -> (&'static str, String, u64) {
             let values = c.num_def_values.max(num_rows);
             ("constant", String::new(), values)
         }
+        Layout::Blob(b) => {
+            let (inner, encoding, values) = describe(&b.inner, num_rows);
+            ("blob", format!("{inner} {encoding}").trim_end().to_owned(), values)
+        }
     }
 }
 
@@ -178,6 +182,7 @@ fn describe_levels(layout: &Layout) -> String {
         Layout::MiniBlock(m) => (&m.layers, [("rep", &m.rep), ("def", &m.def)].to_vec()),
         Layout::FullZip(z) => (&z.layers, Vec::new()),
         Layout::Constant(c) => (&c.layers, [("rep", &c.rep), ("def", &c.def)].to_vec()),
+        Layout::Blob(b) => (&b.layers, Vec::new()),
     };
     let mut text = layers.iter().map(name).collect::<Vec<_>>().join(", ");
     for (what, encoding) in parts.drain(..) {

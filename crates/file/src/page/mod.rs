@@ -4,10 +4,12 @@
 //! mini-block   chunk table | chunks (header, levels, value buffers) | dictionary? | repetition index?
 //! full-zip     rows (control word, length, value)                   | row offsets?
 //! constant     nothing, or a value, or levels
+//! blob         those of the layout of its descriptors
 //! ```
 //!
 //! See docs/format/pages.md, and docs/format/levels.md for layers and levels.
 
+pub(crate) mod blob;
 mod buffers;
 pub(crate) mod constant;
 pub(crate) mod encode;
@@ -82,6 +84,26 @@ pub(crate) enum Layout {
     MiniBlock(MiniBlockLayout),
     FullZip(FullZipLayout),
     Constant(ConstantLayout),
+    Blob(BlobLayout),
+}
+
+impl Layout {
+    /// How what the page stores is laid out: itself, except for blobs.
+    pub(crate) fn storage(&self) -> &Self {
+        match self {
+            Self::Blob(blob) => &blob.inner,
+            other => other,
+        }
+    }
+}
+
+/// Descriptors of values that lie elsewhere in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BlobLayout {
+    /// Of the descriptors, all of which are valid there.
+    pub(crate) inner: Box<Layout>,
+    /// Of the values.
+    pub(crate) layers: Vec<Layer>,
 }
 
 /// Values in independently decodable chunks.
