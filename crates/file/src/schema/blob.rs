@@ -144,3 +144,20 @@ fn view_field(field: &FieldRef, view: BlobView) -> FieldRef {
         None => field.clone(),
     }
 }
+
+/// Why a blob of this type cannot be written where it stands; `None` if it can.
+pub(super) fn refusal(data_type: &DataType, in_list: bool, in_fixed_size_list: bool) -> Option<String> {
+    if *data_type != DataType::LargeBinary {
+        let hint = match data_type {
+            DataType::Struct(_) => "read blobs as values to write them",
+            _ => "cast it to large binary, or take the mark away",
+        };
+        return Some(format!(
+            "the mark {BLOB:?} on {data_type}; blobs are written from large binary: {hint}"
+        ));
+    }
+    if in_list {
+        return Some("a blob inside a list: pages do not say where a list of blobs begins".into());
+    }
+    in_fixed_size_list.then(|| "a blob inside a fixed-size list of structs".into())
+}

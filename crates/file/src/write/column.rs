@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 
 use crate::array::shred::{LeafBuffer, LeafPath, Pushed, leaf_bytes};
-use crate::choose::{self, Tuning};
+use crate::choose::Tuning;
 use crate::container::NewPage;
 use crate::{Error, Result};
 
@@ -112,7 +112,7 @@ impl ColumnWriter {
             return Ok(());
         }
         let page = self.buffer.take();
-        let encoded = choose::encode(page, &self.tuning)
+        let encoded = super::blob::encode(page, &self.path, &self.tuning)
             .map_err(|e| e.in_column(&self.path.path).in_page(self.num_pages))?;
         for page in encoded {
             let rows = page.num_rows as u64;
