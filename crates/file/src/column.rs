@@ -76,7 +76,7 @@ fn parse_pages(
                 (Layout::parse(&page.encoding, facts.limits).map_err(place)?, Vec::new())
             }
         };
-        if let Layout::MiniBlock(m) = &layout
+        if let Layout::MiniBlock(m) = layout.storage()
             && m.large_chunks != facts.large_chunks
         {
             return Err(place(Error::corrupt(
@@ -208,10 +208,10 @@ impl Column {
         };
         let rows = page.num_rows.max(1) as f64;
         let stored = page.stored_bytes() as f64 / rows;
-        let (num_items, compressed) = match &page.layout {
+        let (num_items, compressed) = match page.layout.storage() {
             Layout::MiniBlock(m) => (m.num_items as f64 / rows, true),
             Layout::FullZip(z) => (z.num_items as f64 / rows, z.values.compresses()),
-            Layout::Constant(_) => (1.0, false),
+            Layout::Constant(_) | Layout::Blob(_) => (1.0, false),
             Layout::Plain(p) => (1.0, p.encoding.compresses()),
             Layout::Sparse(s) => (s.num_slots(page.num_rows) as f64 / rows, true),
         };
@@ -239,7 +239,7 @@ impl Column {
                     && !z.values.compresses()
             }
             Layout::Plain(p) => self.lists.is_empty() && p.encoding.is_sliced(),
-            Layout::MiniBlock(_) | Layout::Constant(_) | Layout::Sparse(_) => false,
+            Layout::MiniBlock(_) | Layout::Constant(_) | Layout::Sparse(_) | Layout::Blob(_) => false,
         };
         sliced.then(|| (page.first_row + page.num_rows) / scale)
     }

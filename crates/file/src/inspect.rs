@@ -73,7 +73,7 @@ pub struct PageInspection {
     pub num_rows: u64,
     /// Values stored.
     pub num_values: u64,
-    /// `mini-block`, `full-zip` or `constant`; `plain` in files of 2.0; in files of 2.3 also `sparse mini-block`,
+    /// `mini-block`, `full-zip`, `constant` or `blob`; `plain` in files of 2.0; in files of 2.3 also `sparse mini-block`,
     /// `sparse full-zip`, `sparse indexed`, `sparse constant` and `sparse null`.
     pub layout: &'static str,
     /// Encoding of the values, as in `fsst(variable(32))`; empty for constant pages.
@@ -156,6 +156,10 @@ fn describe(layout: &Layout, num_rows: u64) -> (&'static str, String, u64) {
             let values = c.num_def_values.max(num_rows);
             ("constant", String::new(), values)
         }
+        Layout::Blob(b) => {
+            let (inner, encoding, values) = describe(&b.inner, num_rows);
+            ("blob", format!("{inner} {encoding}").trim_end().to_owned(), values)
+        }
     }
 }
 
@@ -174,6 +178,7 @@ fn describe_levels(layout: &Layout) -> String {
         Layout::Plain(_) => return String::new(),
         Layout::Constant(c) => (&c.layers, [("rep", &c.rep), ("def", &c.def)].to_vec()),
         Layout::Sparse(s) => return s.describe_layers(),
+        Layout::Blob(b) => (&b.layers, Vec::new()),
     };
     let mut text = layers.iter().map(name).collect::<Vec<_>>().join(", ");
     for (what, encoding) in parts.drain(..) {

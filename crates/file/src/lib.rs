@@ -22,6 +22,7 @@
 //! decoders and whatever fetches bytes. How a file is laid out is stated in `docs/format/` of the repository.
 
 mod array;
+mod blob;
 mod choose;
 mod column;
 mod container;
@@ -39,6 +40,7 @@ mod verify;
 mod version;
 mod write;
 
+pub use blob::{Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver};
 pub use choose::Compression;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInspection};
@@ -46,6 +48,7 @@ pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInsp
 pub use limits::Limits;
 pub use read::{File, OpenOptions};
 pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Scan, Take, TakeBatches};
+pub use schema::BlobView;
 pub use verify::VerifyReport;
 pub use version::FormatVersion;
 pub use write::{FileEncoder, FileWriter, PathWriter, WriteOptions};

@@ -6,11 +6,12 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
+use crate::blob::{BlobColumn, BlobOptions, BlobStore};
 use crate::column::{Column, FileFacts, ListColumn};
 use crate::container::{Metadata, OpenFile, ReadColumns};
 use crate::io::{ReadAt, Source, SourceOptions, drive};
 use crate::scan::{Projected, Scan, Take};
-use crate::schema::Leaf;
+use crate::schema::{self, BlobView, Leaf, LeafKind};
 use crate::{FormatVersion, Limits, Result};
 
 /// How a file is opened.
@@ -23,6 +24,8 @@ pub struct OpenOptions {
     pub limits: Limits,
     /// Reads format version 2.3 too, which its authors mark unstable: they promise no later release that reads it.
     pub allow_unstable: bool,
+    /// Where blobs that are not in the file itself are looked for.
+    pub blobs: BlobOptions,
 }
 
 /// An open Lance file. Cheap to clone; clones share what has been read of its metadata.
@@ -43,6 +46,7 @@ struct Inner {
     /// The columns among them that say where lists end, which leaves share; only in 2.0.
     lists: Vec<OnceLock<Arc<ListColumn>>>,
     limits: Limits,
+    store: Arc<BlobStore>,
 }
 
 impl File {
@@ -59,7 +63,8 @@ impl File {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
-        Self::from_source(Source::open(path.as_ref(), options.source.clone())?, options)
+        let path = path.as_ref();
+        Self::from_source(Source::open(path, options.source.clone())?, Some(path), options)
     }
 
     /// Opens a file that is in memory.
@@ -67,7 +72,7 @@ impl File {
     /// # Errors
     /// Those of [`open`](Self::open), except that reading does not fail.
     pub fn from_bytes(bytes: impl Into<Bytes>, options: &OpenOptions) -> Result<Self> {
-        Self::from_source(Source::from_bytes(bytes.into()), options)
+        Self::from_source(Source::from_bytes(bytes.into()), None, options)
     }
 
     /// Opens anything that reads at a position.
@@ -75,10 +80,10 @@ impl File {
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn from_read_at(reader: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
-        Self::from_source(Source::from_read_at(reader, options.source.clone())?, options)
+        Self::from_source(Source::from_read_at(reader, options.source.clone())?, None, options)
     }
 
-    fn from_source(source: Source, options: &OpenOptions) -> Result<Self> {
+    fn from_source(source: Source, path: Option<&Path>, options: &OpenOptions) -> Result<Self> {
         let metadata = drive(&source, OpenFile::new(source.file_bytes(), options.limits.clone()))?;
         let name = |e: crate::Error| match source.name() {
             Some(name) => e.in_file(name),
@@ -95,16 +100,9 @@ impl File {
         let num_lists = if metadata.schema.parents_have_columns { metadata.num_columns() } else { 0 };
         let lists = (0..num_lists).map(|_| OnceLock::new()).collect();
         let source = Arc::new(source);
-        Ok(Self {
-            inner: Arc::new(Inner {
-                source,
-                metadata,
-                schema,
-                columns,
-                lists,
-                limits: options.limits.clone(),
-            }),
-        })
+        let limits = options.limits.clone();
+        let store = Arc::new(BlobStore::new(options.blobs.clone(), path.map(Path::to_path_buf)));
+        Ok(Self { inner: Arc::new(Inner { source, metadata, schema, columns, lists, limits, store }) })
     }
 
     /// The Arrow schema, as it was written.
@@ -137,6 +135,14 @@ impl File {
         Take::new(self.clone(), rows.to_vec())
     }
 
+    /// The blob column at `path`, as in `a.b`, for reading its values in parts.
+    ///
+    /// # Errors
+    /// No such column, one that is no blob, or metadata that cannot be read.
+    pub fn blobs(&self, path: &str) -> Result<BlobColumn> {
+        BlobColumn::new(self.clone(), path, self.inner.store.clone())
+    }
+
     pub(crate) fn source(&self) -> &Arc<Source> {
         &self.inner.source
     }
@@ -151,18 +157,36 @@ impl File {
 
     /// The columns that paths name, all without paths, with their pages' descriptions.
     pub(crate) fn project(&self, paths: Option<&[String]>) -> Result<Projected> {
+        self.project_as(paths, BlobView::Auto)
+    }
+
+    /// The same with a view of blobs.
+    pub(crate) fn project_as(&self, paths: Option<&[String]>, view: BlobView) -> Result<Projected> {
         let inner = &*self.inner;
         inner.source.check_unchanged()?;
         let projection = match paths {
             Some(paths) => inner.metadata.schema.project(paths)?,
             None => inner.metadata.schema.project_all()?,
         };
-        let schema = projection.schema.to_arrow();
+        let schema = schema::blob::view(&projection.schema.to_arrow(), view);
         let columns = self.columns(projection.leaves)?;
         for column in &columns {
             column.check_rows(self.num_rows()).map_err(|e| self.in_file(e))?;
         }
-        Ok(Projected { source: inner.source.clone(), schema, columns, limits: inner.limits.clone() })
+        let as_bytes = |column: &Column| match column.leaf.kind {
+            LeafKind::Blob => view != BlobView::Descriptors,
+            LeafKind::BlobDescriptor => view == BlobView::Values,
+            _ => false,
+        };
+        let blobs = (0..columns.len()).filter(|i| as_bytes(&columns[*i])).collect();
+        Ok(Projected {
+            source: inner.source.clone(),
+            schema,
+            columns,
+            limits: inner.limits.clone(),
+            store: inner.store.clone(),
+            blobs,
+        })
     }
 
     /// Columns of leaves, read together where the handle does not have them yet.

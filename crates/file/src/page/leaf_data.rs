@@ -70,6 +70,16 @@ impl Validity {
         self.len
     }
 
+    /// Whether there may be nulls.
+    pub(crate) fn has_nulls(&self) -> bool {
+        self.bits.is_some()
+    }
+
+    /// Slot by slot, whether there is a value.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = bool> {
+        (0..self.len).map(|i| self.bits.as_ref().is_none_or(|bits| bits.get_bit(i)))
+    }
+
     pub(crate) fn append_n(&mut self, count: usize, valid: bool) {
         if self.bits.is_some() || !valid {
             self.bits_mut(count).append_n(count, valid);

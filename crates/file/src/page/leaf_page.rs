@@ -80,6 +80,33 @@ impl LeafPage {
         Self { layers, kept, num_rows, num_events, rep, def, values, dictionary, num_valid }
     }
 
+    /// A page of blob descriptors as its inner layout stores it, levels inside of positions, and its layers.
+    /// Only for pages without lists.
+    pub(crate) fn into_descriptors(mut self) -> crate::Result<(Self, Vec<Layer>)> {
+        let mut levels = Vec::new();
+        self.def_levels(0..self.num_events, &mut levels);
+        let has_rep = self.has_rep();
+        let Values::Struct { fields, .. } = &mut self.values else {
+            return Err(crate::Error::invalid("internal: descriptors that are no structs"));
+        };
+        let Some(Values::Fixed(positions)) = fields.first_mut() else {
+            return Err(crate::Error::invalid("internal: descriptors without positions"));
+        };
+        if has_rep || positions.len() != levels.len() {
+            return Err(crate::Error::invalid("internal: descriptors inside lists"));
+        }
+        for (position, level) in positions.bytes_mut().as_chunks_mut::<8>().0.iter_mut().zip(&levels) {
+            if *level > 0 {
+                *position = super::blob::position_of(*level).to_le_bytes();
+            }
+        }
+        let layers = std::mem::replace(&mut self.layers, vec![Layer::AllValidItem]);
+        Ok((
+            Self { def: DefLevels::Zero, kept: Arc::new([false]), num_valid: self.num_events, ..self },
+            layers,
+        ))
+    }
+
     pub(crate) fn max_rep(&self) -> u16 {
         max_rep(&self.layers)
     }

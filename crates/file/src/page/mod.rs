@@ -6,10 +6,12 @@
 //! constant     nothing, or a value, or levels
 //! plain        a tree of arrays, without levels: format version 2.0
 //! sparse       values | positions and counts of what is null or not empty (2.3)
+//! blob         those of the layout of its descriptors
 //! ```
 //!
 //! See docs/format/pages.md and plain.md, and docs/format/levels.md for layers and levels.
 
+pub(crate) mod blob;
 mod buffers;
 pub(crate) mod constant;
 pub(crate) mod encode;
@@ -90,6 +92,26 @@ pub(crate) enum Layout {
     Constant(ConstantLayout),
     Plain(plain::PlainLayout),
     Sparse(SparseLayout),
+    Blob(BlobLayout),
+}
+
+impl Layout {
+    /// How what the page stores is laid out: itself, except for blobs.
+    pub(crate) fn storage(&self) -> &Self {
+        match self {
+            Self::Blob(blob) => &blob.inner,
+            other => other,
+        }
+    }
+}
+
+/// Descriptors of values that lie elsewhere in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct BlobLayout {
+    /// Of the descriptors, all of which are valid there.
+    pub(crate) inner: Box<Layout>,
+    /// Of the values.
+    pub(crate) layers: Vec<Layer>,
 }
 
 /// Values in independently decodable chunks.

@@ -56,18 +56,26 @@ impl Page {
 
     /// Whether all rows are alike, so that a page of any length costs the file nothing.
     pub(crate) fn repeats_one_row(&self) -> bool {
-        let layout = match &self.layout {
+        let layout = match self.layout.storage() {
             Layout::Constant(layout) => layout,
             Layout::Plain(layout) => {
                 return matches!(layout.encoding, PlainEncoding::AllNull | PlainEncoding::Struct);
             }
-            Layout::MiniBlock(_) | Layout::FullZip(_) | Layout::Sparse(_) => return false,
+            Layout::MiniBlock(_) | Layout::FullZip(_) | Layout::Sparse(_) | Layout::Blob(_) => return false,
         };
         let levels = match self.buffers.ranges() {
             [.., rep, def] => rep.end - rep.start + (def.end - def.start),
             _ => 0,
         };
         max_rep(&layout.layers) == 0 && (levels == 0 || max_def(&layout.layers) == 0)
+    }
+
+    /// The leaf as what the page stores sees it.
+    fn stored_leaf<'a>(&self, leaf: &LeafShape<'a>) -> Result<LeafShape<'a>> {
+        match &self.layout {
+            Layout::Blob(layout) => layout.stored_leaf(leaf),
+            _ => Ok(*leaf),
+        }
     }
 
     /// The index, read from `segments` if it is not there yet; `None` after adding what is missing to `needs`.
@@ -81,9 +89,11 @@ impl Page {
         if let Some(index) = self.index.get() {
             return Ok(Some(index));
         }
+        let leaf = &self.stored_leaf(leaf)?;
+        let layout = self.layout.storage();
         let before = needs.len();
         self.buffers.load_checks(segments, needs)?;
-        match &self.layout {
+        match layout {
             Layout::MiniBlock(layout) => MiniBlockIndex::want(layout, &self.buffers, segments, needs)?,
             Layout::Constant(layout) => ConstantIndex::want(layout, &self.buffers, segments, needs)?,
             Layout::Plain(layout) => {
@@ -93,12 +103,12 @@ impl Page {
                 }
             }
             Layout::Sparse(layout) => SparseIndex::want(layout, &self.buffers, segments, needs)?,
-            Layout::FullZip(_) => {}
+            Layout::FullZip(_) | Layout::Blob(_) => {}
         }
         if needs.len() > before {
             return Ok(None);
         }
-        let index = match &self.layout {
+        let index = match layout {
             Layout::MiniBlock(layout) => PageIndex::MiniBlock(MiniBlockIndex::read(
                 layout,
                 &self.buffers,
@@ -121,6 +131,7 @@ impl Page {
                     SparseIndex::read(layout, &self.buffers, segments, leaf, self.num_rows, limits)?;
                 PageIndex::Sparse(index)
             }
+            Layout::Blob(_) => unreachable!("what a page stores is never laid out as a blob"),
         };
         // A lost race stored the same index.
         Ok(Some(self.index.get_or_init(|| index)))
@@ -155,7 +166,7 @@ impl<'p> PageRead<'p> {
     ) -> Result<()> {
         let page = self.page;
         let Some(index) = page.index(leaf, segments, limits, needs)? else { return Ok(()) };
-        match (index, &page.layout) {
+        match (index, page.layout.storage()) {
             (PageIndex::MiniBlock(index), _) => index.want_chunks(&page.buffers, &self.rows, segments, needs),
             (PageIndex::FullZip(index), _) => {
                 let before = needs.len();
@@ -186,12 +197,29 @@ impl<'p> PageRead<'p> {
         scratch: &mut PageScratch,
     ) -> Result<bool> {
         let page = self.page;
+        if let Layout::Blob(layout) = &page.layout {
+            return layout.decode(leaf, out, |stored, out| {
+                self.decode_stored(stored, segments, limits, out, scratch)
+            });
+        }
+        self.decode_stored(leaf, segments, limits, out, scratch)
+    }
+
+    fn decode_stored(
+        &self,
+        leaf: &LeafShape<'_>,
+        segments: &Segments,
+        limits: &Limits,
+        out: &mut LeafData,
+        scratch: &mut PageScratch,
+    ) -> Result<bool> {
+        let page = self.page;
         let buffers = &page.buffers;
         // The index is there: `want` had nothing more to ask for.
         let Some(index) = page.index(leaf, segments, limits, &mut Vec::new())? else {
             return Err(crate::Error::invalid("a page was decoded before its index was fetched"));
         };
-        match (index, &page.layout) {
+        match (index, page.layout.storage()) {
             (PageIndex::MiniBlock(index), Layout::MiniBlock(layout)) => mini_block::decode(
                 &MiniBlockPage { layout, index, buffers, segments, limits },
                 &self.rows,

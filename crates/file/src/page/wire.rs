@@ -6,7 +6,7 @@
 
 use prost::Message;
 
-use super::{ConstantLayout, FullZipLayout, Layer, Layout, MiniBlockLayout, PageDictionary, ZipWidth};
+use super::{BlobLayout, ConstantLayout, FullZipLayout, Layer, Layout, MiniBlockLayout, PageDictionary, ZipWidth};
 use crate::encoding::Encoding;
 use crate::error::corrupt;
 use crate::proto::encodings21 as pb;
@@ -67,6 +67,10 @@ impl Layout {
     pub(crate) fn parse(message: &[u8], limits: &Limits) -> Result<Self> {
         let message = pb::PageLayout::decode(message)
             .map_err(|e| Error::corrupt(format!("a page description that is not protobuf: {e}")))?;
+        Self::of(message, limits)
+    }
+
+    fn of(message: pb::PageLayout, limits: &Limits) -> Result<Self> {
         use pb::page_layout::Layout as Wire;
         match message.layout {
             Some(Wire::MiniBlockLayout(m)) => Ok(Self::MiniBlock(MiniBlockLayout {
@@ -110,19 +114,43 @@ impl Layout {
                 num_rep_values: m.num_rep_values,
                 num_def_values: m.num_def_values,
             })),
-            Some(Wire::BlobLayout(_)) => Err(Error::unsupported("blob columns are not read yet")),
+            Some(Wire::BlobLayout(m)) => {
+                let Some(inner) = m.inner_layout else { corrupt!("a blob page without an inner layout") };
+                let inner = Self::of(*inner, limits)?;
+                // Nulls are in the descriptors: positions without a size.
+                let layers = match &inner {
+                    Self::MiniBlock(m) => m.layers.as_slice(),
+                    Self::FullZip(m) => &m.layers,
+                    Self::Constant(m) => &m.layers,
+                    Self::Blob(_) => corrupt!("a blob page inside a blob page"),
+                    Self::Plain(_) | Self::Sparse(_) => corrupt!("a blob page around a page of another format version"),
+                };
+                if layers != [Layer::AllValidItem] {
+                    corrupt!("the descriptors of a blob page have layers {layers:?}, not one without nulls");
+                }
+                Ok(Self::Blob(BlobLayout {
+                    inner: Box::new(inner),
+                    layers: parse_layers(&m.layers, limits)?,
+                }))
+            }
             None => corrupt!("a page description without a layout"),
         }
     }
 
     /// The serialized `PageLayout` message; empty for what no such message can say.
     pub(crate) fn emit(&self) -> Vec<u8> {
+        match self {
+            // Another message altogether.
+            Self::Plain(p) => p.emit(),
+            other => other.to_wire().encode_to_vec(),
+        }
+    }
+
+    fn to_wire(&self) -> pb::PageLayout {
         let layers = |layers: &[Layer]| layers.iter().map(|l| l.emit()).collect();
         let encoding = |e: &Option<Encoding>| e.as_ref().map(Encoding::emit);
         use pb::page_layout::Layout as Wire;
         let layout = match self {
-            // Another message altogether.
-            Self::Plain(p) => return p.emit(),
             Self::MiniBlock(m) => Wire::MiniBlockLayout(pb::MiniBlockLayout {
                 rep_compression: encoding(&m.rep),
                 def_compression: encoding(&m.def),
@@ -155,9 +183,13 @@ impl Layout {
                 num_rep_values: m.num_rep_values,
                 num_def_values: m.num_def_values,
             }),
-            // Read, never written.
-            Self::Sparse(_) => return Vec::new(),
+            // What no such message can say.
+            Self::Sparse(_) | Self::Plain(_) => return pb::PageLayout::default(),
+            Self::Blob(m) => Wire::BlobLayout(Box::new(pb::BlobLayout {
+                inner_layout: Some(Box::new(m.inner.to_wire())),
+                layers: layers(&m.layers),
+            })),
         };
-        pb::PageLayout { layout: Some(layout) }.encode_to_vec()
+        pb::PageLayout { layout: Some(layout) }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 
+use crate::blob::{BlobStore, Media, fetch_values};
 use crate::column::Column;
 use crate::encoding::Arena;
 use crate::io::{Source, drive, join};
@@ -20,6 +21,9 @@ pub(crate) struct Projected {
     /// In column order, which is the order of leaves in the schema.
     pub(crate) columns: Vec<Arc<Column>>,
     pub(crate) limits: Limits,
+    pub(crate) store: Arc<BlobStore>,
+    /// The columns, by position, whose blobs are returned as bytes.
+    pub(crate) blobs: Vec<usize>,
 }
 
 impl Projected {
@@ -31,7 +35,14 @@ impl Projected {
     /// A guess of the Arrow bytes of one row near `row`; above zero.
     fn bytes_per_row(&self, row: u64) -> f64 {
         let per_row: f64 = self.columns.iter().map(|c| c.bytes_per_row(row)).sum();
-        per_row.max(1.0 / 64.0)
+        (per_row + self.blob_bytes_per_row()).max(1.0 / 64.0)
+    }
+
+    /// A guess of the bytes of blobs in one row: no more than the file has, whatever else is in it.
+    fn blob_bytes_per_row(&self) -> f64 {
+        let Some(column) = self.blobs.first().map(|i| &self.columns[*i]) else { return 0.0 };
+        let rows = column.num_slots / column.leaf.rows_scale.max(1);
+        self.source.file_bytes() as f64 / rows.max(1) as f64
     }
 
     /// Where a batch of `rows` had better end: at the edge of a page that is handed out as a slice of the
@@ -74,6 +85,22 @@ impl Projected {
         rows.min().unwrap_or(asked)
     }
 
+    /// Fetches the blobs of at most the first `rows` rows; says of how many, as the budget allows.
+    pub(crate) fn fetch_blobs(
+        &self,
+        leaves: &mut [LeafData],
+        rows: usize,
+        budget: usize,
+        arena: &Arena,
+    ) -> Result<usize> {
+        if self.blobs.is_empty() || rows == 0 {
+            return Ok(rows);
+        }
+        let media = Media { source: &self.source, store: &self.store, limits: &self.limits };
+        fetch_values(&media, &self.columns, leaves, &self.blobs, rows, budget, arena)
+            .map_err(|e| self.in_file(e))
+    }
+
     /// Builds the batch of the first `rows` rows of the leaves.
     pub(crate) fn build(&self, mut leaves: Vec<LeafData>, rows: usize, arena: &Arena) -> Result<RecordBatch> {
         for (leaf, column) in leaves.iter_mut().zip(&self.columns) {
@@ -104,8 +131,9 @@ impl Projected {
             return Ok((self.build(Vec::new(), asked, &Arena::default())?, asked as u64));
         }
         let arena = self.arena(rows.start, asked, budget);
-        let leaves = self.read(&[rows], budget, &arena)?;
+        let mut leaves = self.read(&[rows], budget, &arena)?;
         let count = self.common_rows(&leaves, asked);
+        let count = self.fetch_blobs(&mut leaves, count, budget, &arena)?;
         if count == 0 {
             return Err(self.in_file(no_progress()));
         }

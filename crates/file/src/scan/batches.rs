@@ -10,6 +10,7 @@ use super::batch::Projected;
 use super::parallel::Workers;
 use super::{DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS};
 use crate::read::File;
+use crate::schema::BlobView;
 use crate::{Error, Result};
 
 /// A scan to be: which columns, which rows, in what pieces. See [`File::scan`].
@@ -21,6 +22,7 @@ pub struct Scan {
     batch_rows: usize,
     batch_bytes: usize,
     threads: usize,
+    blobs: BlobView,
 }
 
 impl Scan {
@@ -34,6 +36,7 @@ impl Scan {
             batch_rows: DEFAULT_BATCH_ROWS,
             batch_bytes: DEFAULT_BATCH_BYTES,
             threads,
+            blobs: BlobView::default(),
         }
     }
 
@@ -73,6 +76,13 @@ impl Scan {
         self
     }
 
+    /// How blob columns are read.
+    #[must_use]
+    pub fn blobs(mut self, view: BlobView) -> Self {
+        self.blobs = view;
+        self
+    }
+
     /// Starts the scan.
     ///
     /// # Errors
@@ -85,7 +95,7 @@ impl Scan {
                 self.rows.start, self.rows.end
             )));
         }
-        let projected = Arc::new(self.file.project(self.columns.as_deref())?);
+        let projected = Arc::new(self.file.project_as(self.columns.as_deref(), self.blobs)?);
         // A few rows are cheaper by read calls; more than a batch is worth a mapping.
         if self.rows.end - self.rows.start >= self.batch_rows.min(1024) as u64 {
             self.file.source().prefer_mapping();

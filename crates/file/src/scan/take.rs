@@ -1,14 +1,18 @@
 //! Takes: rows by number, in the order asked, repeats allowed.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::DEFAULT_BATCH_BYTES;
 use super::batch::{Projected, no_progress};
+use crate::column::Column;
 use crate::encoding::Arena;
+use crate::page::LeafData;
 use crate::read::File;
+use crate::schema::BlobView;
 use crate::{Error, Result};
 
 /// Row numbers that are looked at together, at most.
@@ -21,11 +25,12 @@ pub struct Take {
     columns: Option<Vec<String>>,
     rows: Vec<u64>,
     batch_bytes: usize,
+    blobs: BlobView,
 }
 
 impl Take {
     pub(crate) fn new(file: File, rows: Vec<u64>) -> Self {
-        Self { file, columns: None, rows, batch_bytes: DEFAULT_BATCH_BYTES }
+        Self { file, columns: None, rows, batch_bytes: DEFAULT_BATCH_BYTES, blobs: BlobView::default() }
     }
 
     /// Reads these columns only, in file order: paths as `a`, `a.b`, `l.item` (an exact top-level name wins).
@@ -42,6 +47,13 @@ impl Take {
         self
     }
 
+    /// How blob columns are read.
+    #[must_use]
+    pub fn blobs(mut self, view: BlobView) -> Self {
+        self.blobs = view;
+        self
+    }
+
     /// Starts the take. Nothing is read of a file when a row number is out of range.
     ///
     /// # Errors
@@ -52,7 +64,7 @@ impl Take {
         if let Some(row) = self.rows.iter().find(|r| **r >= num_rows) {
             return Err(Error::invalid(format!("row {row} is out of range: the file has {num_rows} rows")));
         }
-        let projected = self.file.project(self.columns.as_deref())?;
+        let projected = self.file.project_as(self.columns.as_deref(), self.blobs)?;
         Ok(TakeBatches { projected, rows: self.rows, done: 0, batch_bytes: self.batch_bytes, failed: false })
     }
 
@@ -87,6 +99,29 @@ impl TakeBatches {
     }
 
     fn advance(&mut self) -> Result<RecordBatch> {
+        let (mut leaves, rows, arena) = self.leaves()?;
+        let rows = self.projected.fetch_blobs(&mut leaves, rows, self.batch_bytes, &arena)?;
+        self.done += rows;
+        self.projected.build(leaves, rows, &arena)
+    }
+
+    /// What the columns store of the next rows, and how many those are; `None` at the end.
+    pub(crate) fn next_leaves(&mut self) -> Result<Option<(Vec<LeafData>, usize)>> {
+        if self.done >= self.rows.len() {
+            return Ok(None);
+        }
+        let (leaves, rows, _) = self.leaves()?;
+        self.done += rows;
+        Ok(Some((leaves, rows)))
+    }
+
+    /// The columns that are read.
+    pub(crate) fn columns(&self) -> &[Arc<Column>] {
+        &self.projected.columns
+    }
+
+    /// Leaves of the next rows in the order asked, as many as the budget allows; they may hold more than those.
+    fn leaves(&self) -> Result<(Vec<LeafData>, usize, Arena)> {
         let left = &self.rows[self.done..];
         let mut count = left.len().min(MAX_ROWS);
         count = count
@@ -94,8 +129,7 @@ impl TakeBatches {
         loop {
             let asked = &left[..count];
             if self.projected.columns.is_empty() {
-                self.done += count;
-                return self.projected.build(Vec::new(), count, &Arena::default());
+                return Ok((Vec::new(), count, Arena::default()));
             }
             let order = Order::of(asked);
             let arena = self.projected.arena(asked[0], count, self.batch_bytes);
@@ -106,10 +140,7 @@ impl TakeBatches {
             if have == 0 {
                 return Err(self.projected.in_file(no_progress()));
             }
-            let Some(positions) = &order.positions else {
-                self.done += have;
-                return self.projected.build(leaves, have, &arena);
-            };
+            let Some(positions) = &order.positions else { return Ok((leaves, have, arena)) };
             if have < order.distinct {
                 // Rows are larger than was promised: ask for fewer of them.
                 count = (count / 2).max(1);
@@ -128,8 +159,7 @@ impl TakeBatches {
             for (data, leaf) in gathered.iter_mut().zip(leaves) {
                 data.dictionary = leaf.dictionary;
             }
-            self.done += rows;
-            return self.projected.build(gathered, rows, &arena);
+            return Ok((gathered, rows, arena));
         }
     }
 }

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::logical_type::{self, implied_metadata, stored_type};
-use super::{EXTENSION_NAME, FIELD_ID, Field, Keys, Schema};
+use super::{EXTENSION_NAME, FIELD_ID, Field, Keys, Schema, blob};
 use crate::error::corrupt;
 use crate::proto::{file as pb, skim};
 use crate::{Error, FormatVersion, Limits, Result};
@@ -118,8 +118,15 @@ fn build_tree(fields: Vec<pb::Field>, limits: &Limits) -> Result<Vec<Field>> {
     let mut place_of: HashMap<i32, usize> = HashMap::with_capacity(fields.len());
     let mut depths: Vec<usize> = Vec::with_capacity(fields.len());
     let mut parents: Vec<Option<usize>> = Vec::with_capacity(fields.len());
+    // The blob that took the next fields as its own, and where they end.
+    let mut adoption = (0, 0);
     for (index, field) in fields.iter().enumerate() {
-        let (parent, depth) = if field.parent_id == NO_PARENT {
+        if blob::adopts(&fields, index) {
+            adoption = (index, index + 1 + blob::NUM_STRAYS);
+        }
+        let (parent, depth) = if index > adoption.0 && index < adoption.1 {
+            (Some(adoption.0), depths[adoption.0] + 1)
+        } else if field.parent_id == NO_PARENT {
             (None, 1)
         } else {
             let Some(&parent) = place_of.get(&field.parent_id) else {

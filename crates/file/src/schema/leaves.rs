@@ -15,7 +15,7 @@
 
 use arrow_schema::{DataType, FieldRef};
 
-use super::{Field, FieldKind, Schema};
+use super::{Field, FieldKind, Schema, blob};
 use crate::encoding::ValueType;
 use crate::{Error, FormatVersion, Result};
 
@@ -37,8 +37,10 @@ pub(crate) enum LeafKind {
     Values,
     /// Rows of a packed struct.
     PackedStruct,
-    /// Positions and sizes of bytes elsewhere.
+    /// Positions and sizes of bytes elsewhere in the file.
     Blob,
+    /// Descriptors of bytes in the file or in others.
+    BlobDescriptor,
     /// Nothing: a struct without children.
     EmptyStruct,
 }
@@ -53,7 +55,7 @@ pub(crate) struct Leaf {
     /// Innermost first; the first is the leaf itself.
     pub(crate) layers: Vec<Nesting>,
     pub(crate) kind: LeafKind,
-    /// Shape of the values; of the items where the type is a dictionary.
+    /// Shape of the values; of the items where the type is a dictionary, of the descriptors where it is a blob.
     pub(crate) shape: ValueType,
     pub(crate) arrow: FieldRef,
     /// What a page's length counts per top-level row: the product of the dimensions of fixed-size lists
@@ -216,14 +218,17 @@ fn walk_field(field: &Field, path: &str, above: &mut Above, visit: &mut Visit<'_
 fn leaf_of(field: &Field, path: &str, above: &Above) -> Result<Leaf> {
     let kind = match field.kind() {
         FieldKind::PackedStruct => LeafKind::PackedStruct,
-        FieldKind::Blob => LeafKind::Blob,
+        FieldKind::Blob => match blob::stored(&field.arrow).map_err(|e| e.in_column(path))? {
+            blob::Stored::Ranges => LeafKind::Blob,
+            blob::Stored::Descriptors => LeafKind::BlobDescriptor,
+        },
         FieldKind::EmptyStruct => LeafKind::EmptyStruct,
         _ => LeafKind::Values,
     };
     let shape = match kind {
-        LeafKind::Blob => ValueType::Variable { wide: true },
+        LeafKind::Blob => blob::range_shape(),
         LeafKind::EmptyStruct => ValueType::Null,
-        LeafKind::Values | LeafKind::PackedStruct => {
+        LeafKind::Values | LeafKind::PackedStruct | LeafKind::BlobDescriptor => {
             shape_of(field.arrow.data_type()).map_err(|e| e.in_column(path))?
         }
     };

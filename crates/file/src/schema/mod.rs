@@ -10,6 +10,7 @@
 //!
 //! See docs/format/container.md, "Descriptor".
 
+pub(crate) mod blob;
 mod descriptor;
 mod leaves;
 mod logical_type;
@@ -25,6 +26,7 @@ use arrow_schema::{DataType, FieldRef, Metadata, SchemaRef};
 
 use crate::{FormatVersion, Limits, Result};
 
+pub use blob::BlobView;
 pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent};
 
 /// Arrow metadata key that names an extension type.

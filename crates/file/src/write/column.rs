@@ -128,7 +128,7 @@ impl ColumnWriter {
             let pages = self.plain_pages(&page, pages);
             return pages.map_err(|e| e.in_column(&self.path.path).in_page(self.num_pages));
         }
-        let encoded = choose::encode(page, &self.tuning)
+        let encoded = super::blob::encode(page, &self.path, &self.tuning)
             .map_err(|e| e.in_column(&self.path.path).in_page(self.num_pages))?;
         for page in encoded {
             let rows = page.num_rows as u64;

@@ -12,13 +12,15 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use rayon::prelude::*;
 
+use super::blob;
 use super::column::{ColumnPage, ColumnWriter, PageBounds};
 use super::matching;
 use super::options::WriteOptions;
-use crate::array::shred::{check_structs, leaf_bytes, leaf_paths};
+use crate::array::shred::{LeafPath, check_structs, leaf_bytes, leaf_paths};
 use crate::choose::{Asked, Spec, Tuning};
 use crate::container::ContainerEncoder;
-use crate::schema::{LeafKind, Schema};
+use crate::schema::blob::view;
+use crate::schema::{BlobView, LeafKind, Schema};
 use crate::{Error, FormatVersion, Result};
 
 /// Arrow bytes from which on columns are worth spreading over threads.
@@ -49,6 +51,10 @@ pub struct FileEncoder {
     options: WriteOptions,
     container: ContainerEncoder,
     columns: Vec<ColumnWriter>,
+    /// The leaves of what callers hand over: blobs are not descriptors there.
+    inputs: Vec<LeafPath>,
+    /// The schema with descriptors in the place of blobs.
+    arrow: SchemaRef,
     num_rows: u64,
     /// A write failed half way: columns may disagree.
     failed: bool,
@@ -61,11 +67,10 @@ impl FileEncoder {
         let version = options.format_version;
         let stored = Schema::from_arrow(schema, version)?;
         let leaves = stored.leaves()?;
-        let arrow = stored.to_arrow();
+        // Descriptors are what pages hold of blobs.
+        let arrow = view(&stored.to_arrow(), BlobView::Descriptors);
         let paths = leaf_paths(arrow.fields())?;
-        if let Some(blob) = leaves.iter().find(|leaf| leaf.kind == LeafKind::Blob) {
-            return Err(Error::unsupported("blob columns are not written yet").in_column(&blob.path));
-        }
+        let inputs = leaf_paths(stored.to_arrow().fields())?;
         if paths.len() != leaves.len() {
             return Err(Error::invalid(format!(
                 "internal: {} leaves where {} columns are stored",
@@ -100,6 +105,11 @@ impl FileEncoder {
         for (mut path, leaf) in paths.into_iter().zip(leaves) {
             let forced = options.encodings.iter().find(|(p, _)| *p == leaf.path);
             let spec = match forced {
+                Some(_) if leaf.kind == LeafKind::Blob => {
+                    return Err(Error::invalid("an encoding for a blob, whose pages are all alike")
+                        .in_column(&leaf.path));
+                }
+                None if leaf.kind == LeafKind::Blob => Spec::parse("miniblock:packed")?,
                 Some((_, text)) => Spec::parse(text).map_err(|e| e.in_column(&leaf.path))?,
                 None => Spec::default(),
             };
@@ -120,6 +130,8 @@ impl FileEncoder {
             input: std::sync::Arc::new(schema.clone()),
             options,
             columns,
+            inputs,
+            arrow,
             num_rows: 0,
             failed: false,
         })
@@ -145,13 +157,14 @@ impl FileEncoder {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        let arrays: Vec<&ArrayRef> = found.iter().map(|column| batch.column(*column)).collect();
         if self.options.format_version == FormatVersion::V2_0 {
-            self.columns.iter().try_for_each(|column| check_structs(&column.path, arrays[column.path.top]))?;
+            let given = |column: &ColumnWriter| batch.column(found[column.path.top]);
+            self.columns.iter().try_for_each(|column| check_structs(&column.path, given(column)))?;
         }
         self.failed = true;
         let parallel = self.columns.len() > 1 && self.arrow_bytes(batch)? >= PARALLEL_BYTES;
-        let push = |column: &mut ColumnWriter| column.push(arrays[column.path.top]);
+        let arrays = self.arrays(batch, &found)?;
+        let push = |column: &mut ColumnWriter| column.push(&arrays[column.path.top]);
         let pages: Vec<Vec<ColumnPage>> = if parallel {
             self.columns.par_iter_mut().map(push).collect::<Result<_>>()?
         } else {
@@ -162,6 +175,18 @@ impl FileEncoder {
         self.keep_budget()?;
         self.failed = false;
         Ok(())
+    }
+
+    /// The arrays of a batch, descriptors in the place of blobs, whose bytes are in the file by then.
+    fn arrays(&mut self, batch: &RecordBatch, found: &[usize]) -> Result<Vec<ArrayRef>> {
+        let arrays = self.arrow.fields().iter().zip(found).map(|(field, column)| {
+            let array = batch.column(*column);
+            if !blob::has_blobs(field) {
+                return Ok(array.clone());
+            }
+            blob::move_out(&mut self.container, field, array).map_err(|e| e.in_column(field.name()))
+        });
+        arrays.collect()
     }
 
     /// Adds bytes of the caller's own; the first get index 1.
@@ -186,11 +211,11 @@ impl FileEncoder {
     /// Arrow bytes of a batch as far as its columns are stored.
     pub(super) fn arrow_bytes(&self, batch: &RecordBatch) -> Result<usize> {
         let found = matching::columns(&self.input, batch)?;
-        let bytes = |c: &ColumnWriter| {
-            let array = batch.column(found[c.path.top]);
-            leaf_bytes(&c.path, array, 0..array.len())
+        let bytes = |path: &LeafPath| {
+            let array = batch.column(found[path.top]);
+            leaf_bytes(path, array, 0..array.len())
         };
-        self.columns.iter().try_fold(0usize, |sum, c| Ok(sum.saturating_add(bytes(c)?)))
+        self.inputs.iter().try_fold(0usize, |sum, c| Ok(sum.saturating_add(bytes(c)?)))
     }
 
     fn check(&self) -> Result<()> {

@@ -6,6 +6,7 @@
 //!                 PathWriter                                       beside the target, renamed when finished
 //! ```
 
+mod blob;
 mod column;
 mod encoder;
 mod matching;

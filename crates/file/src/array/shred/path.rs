@@ -111,6 +111,11 @@ fn is_packed(field: &Field) -> bool {
     })
 }
 
+/// Whether a field is a blob, of which descriptors are stored.
+fn is_blob(field: &Field) -> bool {
+    crate::schema::kind_of(field) == crate::schema::FieldKind::Blob
+}
+
 /// The leaves of a schema in column order.
 pub(crate) fn leaf_paths(fields: &Fields) -> Result<Vec<LeafPath>> {
     let mut leaves = Vec::new();
@@ -142,7 +147,7 @@ fn descend(
     }
     let mut step = |kind| steps.push(Step { kind, nullable: field.is_nullable(), path: path.clone() });
     match field.data_type() {
-        DataType::Struct(children) if !children.is_empty() && !is_packed(field) => {
+        DataType::Struct(children) if !children.is_empty() && !is_packed(field) && !is_blob(field) => {
             for (i, child) in children.iter().enumerate() {
                 let kind = StepKind::Struct(i);
                 steps.push(Step { kind, nullable: field.is_nullable(), path: path.clone() });
