@@ -169,6 +169,7 @@ impl File {
             None => inner.metadata.schema.project_all()?,
         };
         let schema = schema::blob::view(&projection.schema.to_arrow(), view);
+        let stored = schema::blob::view(&projection.schema.stored_arrow(), view);
         let columns = self.columns(projection.leaves)?;
         for column in &columns {
             column.check_rows(self.num_rows()).map_err(|e| self.in_file(e))?;
@@ -182,6 +183,7 @@ impl File {
         Ok(Projected {
             source: inner.source.clone(),
             schema,
+            stored,
             columns,
             limits: inner.limits.clone(),
             store: inner.store.clone(),

@@ -101,8 +101,9 @@ impl TakeBatches {
     fn advance(&mut self) -> Result<RecordBatch> {
         let (mut leaves, rows, arena) = self.leaves()?;
         let rows = self.projected.fetch_blobs(&mut leaves, rows, self.batch_bytes, &arena)?;
-        self.done += rows;
-        self.projected.build(leaves, rows, &arena)
+        let batch = self.projected.build(leaves, rows, self.batch_bytes, &arena)?;
+        self.done += batch.num_rows();
+        Ok(batch)
     }
 
     /// What the columns store of the next rows, and how many those are; `None` at the end.

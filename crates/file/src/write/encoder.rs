@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use super::blob;
 use super::column::{ColumnPage, ColumnWriter, PageBounds};
+use super::mapping::Mapping;
 use super::matching;
 use super::options::WriteOptions;
 use crate::array::shred::{LeafPath, check_structs, leaf_bytes, leaf_paths};
@@ -48,6 +49,8 @@ pub struct FileEncoder {
     schema: Schema,
     /// As the caller sees it: batches have these types.
     input: SchemaRef,
+    /// How its types become those of the file.
+    mapping: Mapping,
     options: WriteOptions,
     container: ContainerEncoder,
     columns: Vec<ColumnWriter>,
@@ -67,10 +70,12 @@ impl FileEncoder {
         let version = options.format_version;
         let stored = Schema::from_arrow(schema, version)?;
         let leaves = stored.leaves()?;
+        let given = stored.stored_arrow();
+        let mapping = Mapping::new(schema, &given, version);
         // Descriptors are what pages hold of blobs.
-        let arrow = view(&stored.to_arrow(), BlobView::Descriptors);
+        let arrow = view(&given, BlobView::Descriptors);
         let paths = leaf_paths(arrow.fields())?;
-        let inputs = leaf_paths(stored.to_arrow().fields())?;
+        let inputs = leaf_paths(given.fields())?;
         if paths.len() != leaves.len() {
             return Err(Error::invalid(format!(
                 "internal: {} leaves where {} columns are stored",
@@ -128,6 +133,7 @@ impl FileEncoder {
             container: ContainerEncoder::new(version, options.alignment, options.checksums)?,
             schema: stored,
             input: std::sync::Arc::new(schema.clone()),
+            mapping,
             options,
             columns,
             inputs,
@@ -157,13 +163,42 @@ impl FileEncoder {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        if self.options.format_version == FormatVersion::V2_0 {
-            let given = |column: &ColumnWriter| batch.column(found[column.path.top]);
-            self.columns.iter().try_for_each(|column| check_structs(&column.path, given(column)))?;
+        let arrays: Vec<&ArrayRef> = found.iter().map(|column| batch.column(*column)).collect();
+        if self.mapping.is_identity() {
+            self.check_structs(&arrays)?;
+            self.failed = true;
+            self.push(&arrays, batch.num_rows())?;
+        } else {
+            self.failed = true;
+            let mut rows = 0..batch.num_rows();
+            while !rows.is_empty() {
+                let stored = self.mapping.store_some(&arrays, &mut rows)?;
+                let count = stored.first().map_or(0, |array| array.len());
+                let stored: Vec<&ArrayRef> = stored.iter().collect();
+                self.check_structs(&stored)?;
+                self.push(&stored, count)?;
+            }
         }
-        self.failed = true;
-        let parallel = self.columns.len() > 1 && self.arrow_bytes(batch)? >= PARALLEL_BYTES;
-        let arrays = self.arrays(batch, &found)?;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Fails for null structs where the format version has none.
+    fn check_structs(&self, arrays: &[&ArrayRef]) -> Result<()> {
+        if self.options.format_version > FormatVersion::V2_0 {
+            return Ok(());
+        }
+        self.columns.iter().try_for_each(|column| check_structs(&column.path, arrays[column.path.top]))
+    }
+
+    /// Adds rows of arrays as they are stored.
+    fn push(&mut self, arrays: &[&ArrayRef], num_rows: usize) -> Result<()> {
+        let arrays = self.without_blobs(arrays)?;
+        let bytes = |sum: usize, c: &ColumnWriter| {
+            let array = &arrays[c.path.top];
+            leaf_bytes(&c.path, array, 0..array.len()).map(|bytes| sum.saturating_add(bytes))
+        };
+        let parallel = self.columns.len() > 1 && self.columns.iter().try_fold(0, bytes)? >= PARALLEL_BYTES;
         let push = |column: &mut ColumnWriter| column.push(&arrays[column.path.top]);
         let pages: Vec<Vec<ColumnPage>> = if parallel {
             self.columns.par_iter_mut().map(push).collect::<Result<_>>()?
@@ -171,16 +206,13 @@ impl FileEncoder {
             self.columns.iter_mut().map(push).collect::<Result<_>>()?
         };
         self.add_pages(pages)?;
-        self.num_rows += batch.num_rows() as u64;
-        self.keep_budget()?;
-        self.failed = false;
-        Ok(())
+        self.num_rows += num_rows as u64;
+        self.keep_budget()
     }
 
-    /// The arrays of a batch, descriptors in the place of blobs, whose bytes are in the file by then.
-    fn arrays(&mut self, batch: &RecordBatch, found: &[usize]) -> Result<Vec<ArrayRef>> {
-        let arrays = self.arrow.fields().iter().zip(found).map(|(field, column)| {
-            let array = batch.column(*column);
+    /// The arrays with descriptors in the place of blobs, whose bytes are in the file by then.
+    fn without_blobs(&mut self, arrays: &[&ArrayRef]) -> Result<Vec<ArrayRef>> {
+        let arrays = self.arrow.fields().iter().zip(arrays).map(|(field, &array)| {
             if !blob::has_blobs(field) {
                 return Ok(array.clone());
             }
@@ -211,11 +243,15 @@ impl FileEncoder {
     /// Arrow bytes of a batch as far as its columns are stored.
     pub(super) fn arrow_bytes(&self, batch: &RecordBatch) -> Result<usize> {
         let found = matching::columns(&self.input, batch)?;
-        let bytes = |path: &LeafPath| {
+        let mapped = self.mapping.bytes_of(|top| batch.column(found[top]));
+        let bytes = |sum: usize, path: &LeafPath| {
+            if self.mapping.is_mapped(path.top) {
+                return Ok(sum);
+            }
             let array = batch.column(found[path.top]);
-            leaf_bytes(path, array, 0..array.len())
+            leaf_bytes(path, array, 0..array.len()).map(|bytes| sum.saturating_add(bytes))
         };
-        self.inputs.iter().try_fold(0usize, |sum, c| Ok(sum.saturating_add(bytes(c)?)))
+        self.inputs.iter().try_fold(mapped, bytes)
     }
 
     fn check(&self) -> Result<()> {

@@ -9,6 +9,7 @@
 mod blob;
 mod column;
 mod encoder;
+mod mapping;
 mod matching;
 mod options;
 mod path;
