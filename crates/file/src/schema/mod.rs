@@ -13,6 +13,7 @@
 mod descriptor;
 mod leaves;
 mod logical_type;
+mod parts;
 mod project;
 mod rules;
 #[cfg(test)]
@@ -25,7 +26,9 @@ use arrow_schema::{DataType, FieldRef, Metadata, SchemaRef};
 
 use crate::{FormatVersion, Limits, Result};
 
-pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent};
+pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent, parents_have_columns};
+pub(crate) use parts::{DescriptorParts, FieldPart};
+pub(crate) use project::{Projection, first_names};
 
 /// Arrow metadata key that names an extension type.
 pub(crate) const EXTENSION_NAME: &str = "ARROW:extension:name";
@@ -147,12 +150,12 @@ impl Schema {
 
     /// Puts fields together and numbers their columns.
     fn new(mut fields: Vec<Field>, metadata: Metadata, version: FormatVersion) -> Self {
-        let num_columns = leaves::number_columns(&mut fields, version);
+        let num_columns = leaves::number_columns(&mut fields, 0, version);
         let arrow = arrow_schema::Schema::new_with_metadata(
             fields.iter().map(|f| f.arrow.clone()).collect::<Vec<_>>(),
             metadata,
         );
-        let parents_have_columns = leaves::parents_have_columns(version);
+        let parents_have_columns = parents_have_columns(version);
         Self { fields, arrow: Arc::new(arrow), num_columns, parents_have_columns }
     }
 
