@@ -116,6 +116,14 @@ impl File {
         Ok(self.tables()?.schema.to_arrow())
     }
 
+    /// The schema of some columns. Of a wide file only these are read.
+    ///
+    /// # Errors
+    /// A name that is not there; metadata that cannot be read, or is damaged.
+    pub fn schema_of(&self, columns: &[String]) -> Result<SchemaRef> {
+        Ok(self.projection(Some(columns))?.schema.to_arrow())
+    }
+
     /// Rows of the file.
     pub fn num_rows(&self) -> u64 {
         self.inner.metadata.num_rows
@@ -174,16 +182,19 @@ impl File {
 
     /// The columns that paths name, all without paths, with their pages' descriptions.
     pub(crate) fn project(&self, paths: Option<&[String]>) -> Result<Projected> {
+        self.projected(self.projection(paths)?)
+    }
+
+    fn projection(&self, paths: Option<&[String]>) -> Result<Projection> {
         let inner = &*self.inner;
         inner.source.check_unchanged()?;
-        let projection = match paths {
+        match paths {
             Some(paths) => match inner.found.project(&inner.source, &inner.metadata, paths)? {
-                Some(projection) => projection,
-                None => self.tables()?.schema.project(paths)?,
+                Some(projection) => Ok(projection),
+                None => self.tables()?.schema.project(paths),
             },
-            None => self.tables()?.schema.project_all()?,
-        };
-        self.projected(projection)
+            None => self.tables()?.schema.project_all(),
+        }
     }
 
     /// The columns of a projection of this file's schema, with their pages' descriptions.
