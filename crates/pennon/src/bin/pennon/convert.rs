@@ -166,7 +166,8 @@ fn open_all(args: &Args, sources: &[String]) -> Result<Vec<Reader>> {
     for source in sources {
         let reader = args.source.open_to_stream(source)?;
         if let Some(first) = readers.first()
-            && let Some(difference) = schema_difference(first.schema()?.as_ref(), reader.schema()?.as_ref(), true)
+            && let Some(difference) =
+                schema_difference(first.schema()?.as_ref(), reader.schema()?.as_ref(), true)
         {
             return Err(Error::invalid(format!(
                 "{} and {} cannot be joined: {difference}",
