@@ -38,6 +38,17 @@ impl Source {
         &self.file
     }
 
+    /// The projection to `columns` out of what the file says of these alone: wide files are not asked for their whole
+    /// schema then. `None` where that does not do: numbers count fields of one name, and a wrong name is answered
+    /// with the others.
+    pub(crate) fn projection(&self, name: &str, columns: &[String]) -> Option<Projection> {
+        if columns.iter().any(|column| column.contains('#')) {
+            return None;
+        }
+        let schema = self.file.schema_of(columns).ok()?;
+        Projection::new(name, &schema, columns).ok()
+    }
+
     pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
         let mut scan = self.file.scan().batch_rows(selection.batch_rows).batch_bytes(selection.batch_bytes);
         if selection.threads > 0 {

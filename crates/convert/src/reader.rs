@@ -145,28 +145,34 @@ impl Reader {
         self.path.as_deref()
     }
 
-    /// The schema of all columns.
-    pub fn schema(&self) -> SchemaRef {
-        match &self.source {
-            Source::Lance(s) => s.file().schema(),
+    /// The schema of all columns. Of a wide Lance file it is read when this is first called.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        Ok(match &self.source {
+            Source::Lance(s) => s.file().schema()?,
             Source::Parquet(s) => s.schema(),
             Source::Arrow(s) => s.schema(),
             Source::ArrowStream(s) => s.schema(),
             Source::Csv(s) => s.schema(),
             Source::Jsonl(s) => s.schema(),
-        }
+        })
     }
 
     /// The schema of the selected columns.
     pub fn projected_schema(&self, columns: Option<&[String]>) -> Result<SchemaRef> {
         Ok(match self.projection(columns)? {
-            None => self.schema(),
+            None => self.schema()?,
             Some(p) => p.schema().clone(),
         })
     }
 
     fn projection(&self, columns: Option<&[String]>) -> Result<Option<Projection>> {
-        columns.map(|columns| Projection::new(&self.name, &self.schema(), columns)).transpose()
+        let Some(columns) = columns else { return Ok(None) };
+        if let Source::Lance(s) = &self.source
+            && let Some(projection) = s.projection(&self.name, columns)
+        {
+            return Ok(Some(projection));
+        }
+        Projection::new(&self.name, self.schema()?.as_ref(), columns).map(Some)
     }
 
     /// The number of rows, when the format says it without a full read.
@@ -248,7 +254,10 @@ impl Reader {
                 }))
             }
             _ => {
-                let schema = projection.as_ref().map_or_else(|| self.schema(), |p| p.schema().clone());
+                let schema = match &projection {
+                    None => self.schema()?,
+                    Some(p) => p.schema().clone(),
+                };
                 let all = Selection { rows: 0..u64::MAX, ..selection.clone() };
                 take::by_scan(&self.name, rows, schema, self.batches(&all)?)
             }

@@ -169,7 +169,7 @@ fn check(format: Format, batch: &RecordBatch, options: &WriterOptions) {
     assert!(reader.num_rows().is_none_or(|r| r == n as u64));
     assert_eq!(reader.count().unwrap(), n as u64);
     if !text {
-        assert_eq!(reader.schema(), batch.schema());
+        assert_eq!(reader.schema().unwrap(), batch.schema());
     }
     assert_same(&all(&reader, &Selection::default()), batch);
     assert_same(&all(&reader, &Selection::default().with_batch_rows(7)), batch);
@@ -277,6 +277,7 @@ fn types_of_csv_are_guessed_and_a_late_misfit_says_what_to_do() {
     let reader = open(&path, None).unwrap();
     let names: Vec<_> = reader
         .schema()
+        .unwrap()
         .fields()
         .iter()
         .map(|f| format!("{}:{}", f.name(), pennon_convert::type_name(f.data_type())))
@@ -302,7 +303,7 @@ fn types_of_json_are_guessed_and_late_members_are_not_lost_in_silence() {
     (0..1500).for_each(|i| writeln!(file, "{{\"a\":{i},\"b\":[\"x\"],\"c\":{{\"d\":null}}}}").unwrap());
     let reader = open(&path, None).unwrap();
     assert_eq!(reader.count().unwrap(), 1500);
-    assert_eq!(pennon_convert::type_name(reader.schema().field(1).data_type()), "list<utf8>");
+    assert_eq!(pennon_convert::type_name(reader.schema().unwrap().field(1).data_type()), "list<utf8>");
     writeln!(file, "{{\"a\":1,\"new\":2}}").unwrap();
     let e = open(&path, None).unwrap().count().unwrap_err().to_string();
     assert!(e.contains("new") && e.contains("--schema F.json sets them"), "{e}");
@@ -339,7 +340,7 @@ fn tables_without_rows_and_without_columns_pass_where_the_format_has_them() {
         let path = dir.path().join(format!("t.{format}"));
         write(format, &path, std::slice::from_ref(&empty), &WriterOptions::default()).unwrap();
         let reader = open(&path, None).unwrap();
-        assert_eq!((reader.count().unwrap(), reader.schema().fields().len()), (0, 14), "{format}");
+        assert_eq!((reader.count().unwrap(), reader.schema().unwrap().fields().len()), (0, 14), "{format}");
     }
     let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(5));
     let bare = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options).unwrap();
@@ -540,7 +541,7 @@ fn json_lines_without_rows_are_a_table_without_rows() {
     let path = dir.path().join("t.jsonl");
     write(Format::Jsonl, &path, &[flat(0)], &WriterOptions::default()).unwrap();
     let reader = open(&path, Some(flat(0).schema())).unwrap();
-    assert_eq!((reader.count().unwrap(), reader.schema().fields()), (0, flat(0).schema().fields()));
+    assert_eq!((reader.count().unwrap(), reader.schema().unwrap().fields()), (0, flat(0).schema().fields()));
     assert_eq!(open(&path, None).unwrap().count().unwrap(), 0);
     let path = dir.path().join("empty");
     std::fs::write(&path, "\n").unwrap();

@@ -1,7 +1,7 @@
 //! What a file is made of: pages, layouts, encodings and where the bytes are.
 
 use crate::Result;
-use crate::container::{KIND_CHECKSUMS, Metadata};
+use crate::container::{KIND_CHECKSUMS, KIND_DIRECTORY, Metadata};
 use crate::page::{Layer, Layout};
 use crate::read::File;
 
@@ -25,7 +25,7 @@ pub struct GlobalBufferInspection {
     pub offset: u64,
     /// Size in bytes.
     pub bytes: u64,
-    /// What it holds: `schema`, `checksums`, `extra` (a kind this release does not know) or `user`.
+    /// What it holds: `schema`, `checksums`, `field directory`, `extra` (a kind this release does not know) or `user`.
     pub kind: &'static str,
 }
 
@@ -128,7 +128,7 @@ impl File {
         });
         Ok(Inspection {
             global_buffers,
-            metadata_bytes: metadata.metadata_bytes(),
+            metadata_bytes: metadata.metadata_bytes(self.tables()?),
             columns: columns.collect(),
         })
     }
@@ -137,8 +137,11 @@ impl File {
 fn kind_of_buffer(metadata: &Metadata, index: usize) -> &'static str {
     match metadata.extras.iter().find(|e| e.global_buffer as usize == index) {
         Some(extra) if extra.kind == KIND_CHECKSUMS => "checksums",
+        Some(extra) if extra.kind == KIND_DIRECTORY => "field directory",
         Some(_) => "extra",
         None if index == 0 => "schema",
+        // The buckets; the extra itself is their index.
+        None if metadata.buckets_buffer() == Some(index) => "field directory",
         None => "user",
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! # fn main() -> pennon_file::Result<()> {
 //! let file = File::open("birds.lance")?;
-//! let mut writer = PathWriter::create("some.lance", &file.schema(), WriteOptions::default())?;
+//! let mut writer = PathWriter::create("some.lance", &file.schema()?, WriteOptions::default())?;
 //! for batch in file.take(&[7, 0, 7]).batches()? {
 //!     writer.write(&batch?)?;
 //! }
@@ -31,6 +31,7 @@ mod error;
 mod inspect;
 pub mod io;
 mod limits;
+mod lookup;
 mod page;
 mod proto;
 mod read;

@@ -8,10 +8,11 @@ use bytes::Bytes;
 
 use crate::blob::{BlobColumn, BlobOptions, BlobStore};
 use crate::column::{Column, FileFacts, ListColumn};
-use crate::container::{Metadata, OpenFile, ReadColumns};
+use crate::container::{ColumnPlace, Metadata, OpenFile, ReadColumns, Tables};
 use crate::io::{ReadAt, Source, SourceOptions, drive};
+use crate::lookup::FoundFields;
 use crate::scan::{Projected, Scan, Take};
-use crate::schema::{self, BlobView, Leaf, LeafKind};
+use crate::schema::{self, BlobView, Leaf, LeafKind, Projection, parents_have_columns};
 use crate::{FormatVersion, Limits, Result};
 
 /// How a file is opened.
@@ -41,7 +42,8 @@ pub struct File {
 struct Inner {
     source: Arc<Source>,
     metadata: Metadata,
-    schema: SchemaRef,
+    /// Fields found through the directory so far.
+    found: FoundFields,
     columns: Vec<OnceLock<Arc<Column>>>,
     /// The columns among them that say where lists end, which leaves share; only in 2.0.
     lists: Vec<OnceLock<Arc<ListColumn>>>,
@@ -95,19 +97,30 @@ impl File {
                 "format version {version} is marked unstable by its authors; it is read with OpenOptions::allow_unstable"
             ))));
         }
-        let schema = metadata.schema.to_arrow();
         let columns = (0..metadata.num_columns()).map(|_| OnceLock::new()).collect();
-        let num_lists = if metadata.schema.parents_have_columns { metadata.num_columns() } else { 0 };
+        let num_lists = if parents_have_columns(version) { metadata.num_columns() } else { 0 };
         let lists = (0..num_lists).map(|_| OnceLock::new()).collect();
         let source = Arc::new(source);
         let limits = options.limits.clone();
         let store = Arc::new(BlobStore::new(options.blobs.clone(), path.map(Path::to_path_buf)));
-        Ok(Self { inner: Arc::new(Inner { source, metadata, schema, columns, lists, limits, store }) })
+        let found = FoundFields::default();
+        Ok(Self { inner: Arc::new(Inner { source, metadata, found, columns, lists, limits, store }) })
     }
 
-    /// The Arrow schema, as it was written.
-    pub fn schema(&self) -> SchemaRef {
-        self.inner.schema.clone()
+    /// The Arrow schema, as it was written. A wide file is opened without it: the first call reads it then.
+    ///
+    /// # Errors
+    /// It cannot be read, or is damaged.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        Ok(self.tables()?.schema.to_arrow())
+    }
+
+    /// The schema of some columns. Of a wide file only these are read.
+    ///
+    /// # Errors
+    /// A name that is not there; metadata that cannot be read, or is damaged.
+    pub fn schema_of(&self, columns: &[String]) -> Result<SchemaRef> {
+        Ok(self.projection(Some(columns))?.schema.to_arrow())
     }
 
     /// Rows of the file.
@@ -155,6 +168,25 @@ impl File {
         &self.inner.limits
     }
 
+    /// Schema, offsets and checksums of all columns; of a file with a directory they are read at the first call.
+    pub(crate) fn tables(&self) -> Result<&Tables> {
+        let metadata = &self.inner.metadata;
+        match metadata.tables() {
+            Some(tables) => Ok(tables),
+            None => Ok(metadata.keep_tables(drive(&self.inner.source, metadata.read_tables())?)),
+        }
+    }
+
+    /// Where the metadata of a column is.
+    fn place(&self, column: u32) -> Result<ColumnPlace> {
+        if self.inner.metadata.tables().is_none()
+            && let Some(place) = self.inner.found.place(column)
+        {
+            return Ok(place);
+        }
+        ColumnPlace::listed(self.tables()?, column).map_err(|e| self.in_file(e))
+    }
+
     /// The columns that paths name, all without paths, with their pages' descriptions.
     pub(crate) fn project(&self, paths: Option<&[String]>) -> Result<Projected> {
         self.project_as(paths, BlobView::Auto)
@@ -162,12 +194,24 @@ impl File {
 
     /// The same with a view of blobs.
     pub(crate) fn project_as(&self, paths: Option<&[String]>, view: BlobView) -> Result<Projected> {
+        self.projected(self.projection(paths)?, view)
+    }
+
+    fn projection(&self, paths: Option<&[String]>) -> Result<Projection> {
         let inner = &*self.inner;
         inner.source.check_unchanged()?;
-        let projection = match paths {
-            Some(paths) => inner.metadata.schema.project(paths)?,
-            None => inner.metadata.schema.project_all()?,
-        };
+        match paths {
+            Some(paths) => match inner.found.project(&inner.source, &inner.metadata, paths)? {
+                Some(projection) => Ok(projection),
+                None => self.tables()?.schema.project(paths),
+            },
+            None => self.tables()?.schema.project_all(),
+        }
+    }
+
+    /// The columns of a projection of this file's schema, with their pages' descriptions.
+    pub(crate) fn projected(&self, projection: Projection, view: BlobView) -> Result<Projected> {
+        let inner = &*self.inner;
         let schema = schema::blob::view(&projection.schema.to_arrow(), view);
         let stored = schema::blob::view(&projection.schema.stored_arrow(), view);
         let columns = self.columns(projection.leaves)?;
@@ -230,7 +274,8 @@ impl File {
         lists.sort_unstable();
         lists.dedup();
         numbers.extend_from_slice(&lists);
-        let mut records = drive(&inner.source, ReadColumns::new(&inner.metadata, numbers))?;
+        let places = numbers.into_iter().map(|column| self.place(column)).collect::<Result<_>>()?;
+        let mut records = drive(&inner.source, ReadColumns::new(&inner.metadata, places))?;
         let facts = FileFacts {
             large_chunks: self.format_version().has_large_chunks(),
             global_buffers: &inner.metadata.global_buffers,

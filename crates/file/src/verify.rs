@@ -6,6 +6,7 @@ use crate::container::ReadGlobalBuffer;
 use crate::io::drive;
 use crate::read::File;
 use crate::scan::Projected;
+use crate::schema::BlobView;
 use crate::{Error, Result};
 
 /// What a walk over a file found. See [`File::verify`].
@@ -48,25 +49,26 @@ impl File {
     /// Only what keeps the walk from going on: metadata that cannot be read, a medium that fails.
     pub fn verify(&self, mut progress: impl FnMut(f64)) -> Result<VerifyReport> {
         let metadata = self.metadata();
+        let tables = self.tables()?;
         let mut report =
             VerifyReport { faults: Vec::new(), columns: 0, pages: 0, bytes: 0, unchecked_bytes: 0 };
         for (i, range) in metadata.global_buffers.iter().enumerate() {
             report.bytes += range.end - range.start;
-            let read =
-                ReadGlobalBuffer::new(metadata, i, self.limits()).and_then(|d| drive(self.source(), d));
+            let read = ReadGlobalBuffer::new(metadata, tables, i, self.limits())
+                .and_then(|d| drive(self.source(), d));
             report.faults.extend(read.err());
-            if metadata.checks.is_none() {
+            if tables.checks.is_none() {
                 report.unchecked_bytes += range.end - range.start;
             }
         }
-        let leaves = metadata.schema.leaves()?;
+        let leaves = tables.schema.leaves()?;
         let count = leaves.len();
-        for (i, leaf) in leaves.into_iter().enumerate() {
+        for (i, (leaf, steps)) in leaves.into_iter().zip(tables.schema.leaf_steps()).enumerate() {
             report.columns += 1;
-            let path = leaf.path.clone();
-            match self.project(Some(std::slice::from_ref(&path))) {
+            self.source().check_unchanged()?;
+            match tables.schema.project_steps(&[steps]).and_then(|p| self.projected(p, BlobView::Auto)) {
                 Ok(projected) => self.verify_column(&projected, &mut report),
-                Err(e) => report.faults.push(e.in_column(&path)),
+                Err(e) => report.faults.push(e.in_column(&leaf.path)),
             }
             progress((i + 1) as f64 / count as f64);
         }

@@ -147,7 +147,7 @@ fn random_blob_tables_are_read_as_they_were_written() {
         let options = random_options(&mut rng, version);
         let bytes = write(&schema, &batches, options).map_err(|e| format!("write: {e}"))?;
         let file = open(&bytes).map_err(|e| format!("open: {e}"))?;
-        if let Some(text) = schema_difference(&schema, &file.schema(), Flags::Same) {
+        if let Some(text) = schema_difference(&schema, &file.schema().expect("schema"), Flags::Same) {
             return Err(text);
         }
         let expected = common::engine::whole(&schema, &batches);
@@ -555,7 +555,7 @@ fn blobs_of_the_second_kind_in_a_table_are_the_recorded_bytes() {
     let mut kinds = std::collections::BTreeSet::new();
     for path in &table.files {
         let file = File::open(path).unwrap();
-        assert_eq!(file.schema().field(1).data_type().to_string(), {
+        assert_eq!(file.schema().expect("schema").field(1).data_type().to_string(), {
             let batches: Vec<_> = file.scan().batches().unwrap().map(|b| b.unwrap()).collect();
             let found = batches[0].column(1).as_struct();
             kinds.extend(found.column(0).as_primitive::<arrow_array::types::UInt8Type>().values().to_vec());

@@ -39,7 +39,7 @@ fn one_column(name: &str, array: ArrayRef) -> RecordBatch {
 fn round_trip(batch: &RecordBatch, options: WriteOptions) -> (Bytes, File) {
     let bytes = write(&batch.schema(), std::slice::from_ref(batch), options).expect("write");
     let file = open(&bytes).expect("open");
-    assert_eq!(schema_difference(&batch.schema(), &file.schema(), Flags::Same), None);
+    assert_eq!(schema_difference(&batch.schema(), &file.schema().expect("schema"), Flags::Same), None);
     equal(batch, scan(&file, &Part::default()), "full scan");
     (bytes, file)
 }
@@ -139,7 +139,7 @@ fn case_3_more_than_2_gib_in_one_32_bit_string_column() {
     }
     let after_writing = memory::peak();
     let file = File::open(&path).expect("open");
-    assert_eq!(*file.schema(), *schema);
+    assert_eq!(*file.schema().expect("schema"), *schema);
     let check = |batch: &RecordBatch, at: u64| {
         let id = batch.column_by_name("id").expect("id").as_primitive::<Int64Type>();
         let s = batch.column_by_name("s").expect("s").as_string::<i32>();

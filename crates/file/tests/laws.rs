@@ -109,7 +109,8 @@ fn inverse(seed: u64, coverage: &Coverage) -> Result<(), String> {
     let Case { mut rng, schema, expected, bytes } = case(seed, 2500)?;
     let in_words = |text: String| format!("{text}; {schema}");
     let file = open(&bytes).map_err(|e| in_words(format!("open: {e}")))?;
-    if let Some(text) = schema_difference(&schema, &file.schema(), Flags::Same) {
+    let found = file.schema().map_err(|e| format!("schema: {e}"))?;
+    if let Some(text) = schema_difference(&schema, &found, Flags::Same) {
         return Err(text);
     }
     let rows = expected.num_rows();

@@ -3,7 +3,7 @@
 //! ```
 //! # fn main() -> Result<(), pennon::Error> {
 //! let file = pennon::open("../../testdata/golden/unicode.v2_2.lance")?;
-//! println!("{} rows of {}", file.num_rows(), file.schema());
+//! println!("{} rows of {}", file.num_rows(), file.schema()?);
 //! for batch in file.scan().batch_rows(100).batches()? {
 //!     println!("{} rows", batch?.num_rows());
 //! }

@@ -46,11 +46,12 @@ pub(super) fn unit_crcs(bytes: &[u8], out: &mut Vec<u32>) {
     out.extend(bytes.chunks(UNIT_BYTES as usize).map(crc32c::crc32c));
 }
 
-fn crc_at(crcs: &[u8], index: usize) -> u32 {
+/// The `index`-th little-endian `u32`.
+pub(super) fn crc_at(crcs: &[u8], index: usize) -> u32 {
     crcs.as_chunks::<4>().0.get(index).map_or(0, |crc| u32::from_le_bytes(*crc))
 }
 
-fn mismatch(what: &str, expected: u32, found: u32) -> Error {
+pub(super) fn mismatch(what: &str, expected: u32, found: u32) -> Error {
     Error::corrupt(format!("checksum of {what}: expected {expected:08x}, found {found:08x}"))
 }
 
@@ -175,17 +176,9 @@ impl FileChecks {
         Ok(u64_at(entry, 0))
     }
 
-    /// Where the CRCs of `count` page units from `first` on are.
-    pub(crate) fn page_range(&self, first: u64, count: u64) -> Result<Range<u64>> {
-        match first.checked_add(count) {
-            Some(end) if end <= self.num_page_units => {
-                Ok(self.buffer.start + first * CRC_BYTES..self.buffer.start + end * CRC_BYTES)
-            }
-            _ => Err(Error::corrupt(format!(
-                "checksums of page units {first} to {first} + {count}; there are {}",
-                self.num_page_units
-            ))),
-        }
+    /// Where the CRCs of page units are.
+    pub(crate) fn page_crcs(&self) -> Range<u64> {
+        self.buffer.start..self.buffer.start + self.num_page_units * CRC_BYTES
     }
 
     /// Where the CRCs of a global buffer are; empty for the descriptor and the checksums themselves.
@@ -214,6 +207,18 @@ impl FileChecks {
             return Ok(());
         }
         verify_units(bytes, crcs, &format!("global buffer {index}"))
+    }
+}
+
+/// Where the CRCs of `count` page units from `first` on are, inside `crcs`.
+pub(super) fn page_range(crcs: &Range<u64>, first: u64, count: u64) -> Result<Range<u64>> {
+    let end = first.checked_add(count).and_then(|end| end.checked_mul(CRC_BYTES)?.checked_add(crcs.start));
+    match end {
+        Some(end) if end <= crcs.end => Ok(crcs.start + first * CRC_BYTES..end),
+        _ => Err(Error::corrupt(format!(
+            "checksums of page units {first} to {first} + {count}; there are {} at most",
+            (crcs.end - crcs.start) / CRC_BYTES
+        ))),
     }
 }
 
@@ -480,8 +485,8 @@ mod tests {
         assert!(checks.verify_cmo(&[6; 32]).is_err());
         assert_eq!(checks.column_range(1), 1024..1036);
         assert_eq!(checks.verify_column(1, &bytes[24..36], b"two").unwrap(), 2);
-        assert_eq!(checks.page_range(0, 2).unwrap(), 1000..1008);
-        assert!(checks.page_range(1, 2).is_err());
+        assert_eq!(page_range(&checks.page_crcs(), 0, 2).unwrap(), 1000..1008);
+        assert!(page_range(&checks.page_crcs(), 1, 2).is_err());
         assert_eq!(checks.global_range(1, 36), 1008..1012);
     }
 }

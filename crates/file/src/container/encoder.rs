@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! pages, global buffers 1 …    as they come, each at a multiple of the alignment
-//! checksums                    the last global buffer
+//! directory's buckets          where there are more columns than `directory_columns`
+//! checksums
 //! descriptor                   global buffer 0
 //! column metadata              packed; aligned each where the alignment is 4096
 //! CMO table, GBO table         adjacent, not aligned: other readers find the one by the other
+//! directory's index            the last global buffer, so near the end that the first read of a file has it
 //! extras record, footer
 //! ```
 //!
@@ -18,16 +20,20 @@ use std::ops::Range;
 use bytes::Bytes;
 use prost::Message;
 
-use super::checksums::{Checksums, unit_crcs};
+use super::checksums::{Checksums, num_units, unit_crcs};
 use super::column::PageMessage;
-use super::extras::{self, Extra, KIND_CHECKSUMS, MAX_EXTRAS};
+use super::directory::{self, Entry, KnownColumn, Plan, Summary, name_hash};
+use super::extras::{self, Extra, KIND_CHECKSUMS, KIND_DIRECTORY, MAX_EXTRAS};
 use super::footer::{ENTRY_BYTES, FOOTER_BYTES, Footer};
 use crate::proto::{encodings, file_v2 as pb};
-use crate::schema::Schema;
+use crate::schema::{DescriptorParts, Schema};
 use crate::{Error, FormatVersion, Limits, Result};
 
 /// What stands between buffers: up to 4,095 of this byte.
 static PADDING: [u8; 4096] = [0x48; 4096];
+
+/// A file of more columns gets a field directory.
+pub(crate) const DIRECTORY_COLUMNS: usize = 1000;
 
 /// Appends pages and global buffers, then the metadata. Does no I/O: what is to be written next is taken
 /// with [`take_output`](Self::take_output).
@@ -36,6 +42,8 @@ pub(crate) struct ContainerEncoder {
     version: FormatVersion,
     alignment: u64,
     checksums: bool,
+    /// Columns beyond which the file gets a field directory.
+    directory_columns: usize,
     /// Bytes appended so far.
     position: u64,
     output: Vec<Bytes>,
@@ -100,6 +108,7 @@ impl ContainerEncoder {
             version,
             alignment,
             checksums,
+            directory_columns: DIRECTORY_COLUMNS,
             position: 0,
             output: Vec::new(),
             columns: Vec::new(),
@@ -107,6 +116,12 @@ impl ContainerEncoder {
             global_crcs: Vec::new(),
             extras: Vec::new(),
         })
+    }
+
+    /// The same with another number of columns beyond which there is a field directory.
+    pub(crate) fn with_directory_above(mut self, columns: usize) -> Self {
+        self.directory_columns = columns;
+        self
     }
 
     /// Bytes appended so far, whether taken or not.
@@ -175,8 +190,8 @@ impl ContainerEncoder {
     /// Appends a global buffer that the extras record names; checksums need no call.
     #[allow(dead_code)]
     pub(crate) fn add_extra(&mut self, kind: u32, bytes: Bytes) -> Result<u32> {
-        // One place is kept for the checksums.
-        if self.extras.len() + 1 >= MAX_EXTRAS {
+        // Two places are kept, for the checksums and the directory.
+        if self.extras.len() + 2 >= MAX_EXTRAS {
             return Err(Error::limit(format!("more than {MAX_EXTRAS} extras")));
         }
         let global_buffer = self.add_global_buffer(bytes);
@@ -201,19 +216,43 @@ impl ContainerEncoder {
         self.columns.resize_with(num_columns, ColumnState::new);
         let columns = std::mem::take(&mut self.columns);
         let descriptor = schema.to_descriptor(num_rows);
-        let places = self.place(&columns, descriptor.len() as u64);
+        let directory = self.plan_directory(schema, &columns, &descriptor);
+        let places = self.place(&columns, directory.as_ref(), descriptor.len() as u64);
 
         let mut cmo_table = Vec::with_capacity(num_columns * ENTRY_BYTES as usize);
         for range in &places.columns {
             push_entry(&mut cmo_table, range);
         }
+        let mut index = None;
+        if let Some(directory) = directory {
+            let num_fields = schema.fields.len() as u32;
+            let (num_columns, buckets_buffer) = (schema.num_columns, self.global_buffers.len() as u32 + 1);
+            let metadata = &directory.parts.metadata;
+            let summary = Summary {
+                num_rows,
+                metadata: metadata.start as u64..metadata.end as u64,
+                metadata_crc: crc32c::crc32c(&descriptor[metadata.clone()]),
+                num_fields,
+                num_columns,
+                buckets_buffer,
+                has_units: self.checksums,
+            };
+            let entries = directory.entries(schema, &columns, &places, &descriptor);
+            let (buckets, bytes) = directory::emit(&directory.plan, &entries, &summary);
+            self.add_global_buffer(buckets.into());
+            index = Some(bytes);
+        }
         if self.checksums {
+            if let Some(index) = &index {
+                unit_crcs(index, &mut self.global_crcs);
+            }
+            let others = 2 + u32::from(index.is_some());
             let checksums = Checksums {
                 columns: columns.iter().map(|c| (c.crcs.as_slice(), c.message.as_slice())).collect(),
                 globals: &self.global_crcs,
                 cmo_table: &cmo_table,
                 descriptor: &descriptor,
-                num_global_buffers: self.global_buffers.len() as u32 + 2,
+                num_global_buffers: self.global_buffers.len() as u32 + others,
             };
             let range = self.append_buffer(checksums.emit().into());
             debug_assert_eq!(range.start, places.checksums);
@@ -228,11 +267,20 @@ impl ContainerEncoder {
             self.append(column.message.into());
         }
         let cmo_start = self.append(cmo_table.into()).start;
+        if let Some(index) = &index {
+            self.global_buffers.push(places.index..places.index + index.len() as u64);
+            let global_buffer = self.global_buffers.len() as u32;
+            self.extras.push(Extra { kind: KIND_DIRECTORY, global_buffer });
+        }
         let mut gbo_table = Vec::new();
         push_entry(&mut gbo_table, &descriptor);
         self.global_buffers.iter().for_each(|range| push_entry(&mut gbo_table, range));
         let gbo_table = Bytes::from(gbo_table);
         let gbo_start = self.append(gbo_table.clone()).start;
+        if let Some(index) = index {
+            self.pad_to(places.index);
+            self.append(index.into());
+        }
         let footer = Footer {
             column_meta_start: places.columns.first().map_or(cmo_start, |range| range.start),
             cmo_start,
@@ -250,14 +298,42 @@ impl ContainerEncoder {
         Ok(Finished { output: self.output, file_bytes: self.position })
     }
 
-    /// Works out where everything will be, since the checksums stand before what they cover.
-    fn place(&self, columns: &[ColumnState], descriptor_bytes: u64) -> Places {
+    /// The directory of a wide file. None where a length passes what its entries hold: such a file does without.
+    fn plan_directory(
+        &self,
+        schema: &Schema,
+        columns: &[ColumnState],
+        descriptor: &[u8],
+    ) -> Option<DirectoryPlan> {
+        let small = |bytes: usize| u32::try_from(bytes).is_ok();
+        let messages = columns.iter().map(|c| c.message.len()).sum();
+        if columns.len() <= self.directory_columns || !small(descriptor.len()) || !small(messages) {
+            return None;
+        }
+        let parts = DescriptorParts::find(descriptor).ok()?;
+        debug_assert_eq!(parts.fields.len(), schema.fields.len());
+        let hashes = schema.fields.iter().enumerate().map(|(at, field)| (name_hash(field.name()), at));
+        let mut order: Vec<(u64, usize)> = hashes.collect();
+        order.sort_unstable();
+        let columns = order.iter().map(|(_, at)| schema.fields[*at].columns.len() as u32);
+        Some(DirectoryPlan { plan: Plan::new(columns), parts, order })
+    }
+
+    /// Works out where everything will be, since the checksums and the directory stand before what they cover.
+    fn place(
+        &self,
+        columns: &[ColumnState],
+        directory: Option<&DirectoryPlan>,
+        descriptor_bytes: u64,
+    ) -> Places {
         let aligned = |at: u64| at.next_multiple_of(self.alignment);
-        let checksums = self.position;
+        let plan = directory.map(|directory| &directory.plan);
+        let checksums = aligned(self.position + plan.map_or(0, |plan| plan.bytes));
         let mut at = checksums;
         if self.checksums {
             let page_units = columns.iter().map(|c| c.crcs.len() as u64).sum();
-            let globals = self.global_crcs.len() as u64;
+            let more = plan.map_or(0, |plan| num_units(plan.bytes) + num_units(plan.index_bytes()));
+            let globals = self.global_crcs.len() as u64 + more;
             at = aligned(at + Checksums::buffer_bytes(page_units, globals, columns.len() as u64));
         }
         let descriptor = at;
@@ -271,7 +347,9 @@ impl ContainerEncoder {
             ranges.push(at..end);
             at = end;
         }
-        Places { checksums, descriptor, columns: ranges }
+        let global_buffers = self.global_buffers.len() + 3 + usize::from(self.checksums);
+        let tables = (columns.len() + global_buffers) as u64 * ENTRY_BYTES;
+        Places { checksums, descriptor, columns: ranges, index: aligned(at + tables) }
     }
 
     fn pad_to(&mut self, position: u64) {
@@ -285,6 +363,49 @@ struct Places {
     checksums: u64,
     descriptor: u64,
     columns: Vec<Range<u64>>,
+    /// Of the directory, where there is one.
+    index: u64,
+}
+
+/// What is known of a directory before places are.
+struct DirectoryPlan {
+    plan: Plan,
+    parts: DescriptorParts,
+    /// Hash and number of each top-level field, in the directory's order.
+    order: Vec<(u64, usize)>,
+}
+
+impl DirectoryPlan {
+    fn entries(
+        &self,
+        schema: &Schema,
+        columns: &[ColumnState],
+        places: &Places,
+        descriptor: &[u8],
+    ) -> Vec<Entry> {
+        let mut next_unit = 0;
+        let known: Vec<KnownColumn> = columns
+            .iter()
+            .zip(&places.columns)
+            .map(|(column, message)| {
+                let first_unit = next_unit;
+                next_unit += column.crcs.len() as u64;
+                let crc = crc32c::crc32c(&column.message);
+                KnownColumn { message: message.clone(), crc, first_unit }
+            })
+            .collect();
+        let entry = |(hash, at): &(u64, usize)| {
+            let (messages, columns) = (&self.parts.fields[*at], &schema.fields[*at].columns);
+            Entry {
+                hash: *hash,
+                messages: messages.start as u64..messages.end as u64,
+                messages_crc: crc32c::crc32c(&descriptor[messages.clone()]),
+                first_column: columns.start,
+                columns: known[columns.start as usize..columns.end as usize].to_vec(),
+            }
+        };
+        self.order.iter().map(entry).collect()
+    }
 }
 
 fn push_entry(table: &mut Vec<u8>, range: &Range<u64>) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{FileChecks, Metadata};
+use super::{FileChecks, Metadata, Tables};
 use crate::io::{Decode, Segments, Step};
 use crate::{Error, Limits, Result};
 
@@ -22,7 +22,7 @@ pub(crate) struct ReadGlobalBuffer {
 }
 
 impl ReadGlobalBuffer {
-    pub(crate) fn new(metadata: &Metadata, index: usize, limits: &Limits) -> Result<Self> {
+    pub(crate) fn new(metadata: &Metadata, tables: &Tables, index: usize, limits: &Limits) -> Result<Self> {
         let Some(range) = metadata.global_buffers.get(index).cloned() else {
             return Err(Error::invalid(format!(
                 "global buffer {index}; the file has {}",
@@ -36,7 +36,7 @@ impl ReadGlobalBuffer {
                 limits.buffer_bytes
             )));
         }
-        let checks = metadata.checks.clone();
+        let checks = tables.checks.clone();
         let crcs = checks.as_ref().map_or(0..0, |checks| checks.global_range(index, bytes));
         Ok(Self { index, range, crcs, checks, held: metadata.held.clone() })
     }

@@ -6,19 +6,20 @@
 //! round 3   descriptor, CMO table, end of the checksums: those that are not in there
 //! ```
 //!
-//! The messages of the columns are not looked at: see `column.rs`.
+//! A file with a field directory is open with the index of that in round 3's place, which the tail read has as well
+//! (two rounds where it has not); its descriptor is read when somebody asks for the whole schema. The messages
+//! of the columns are not looked at: see `column.rs`.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
-
-use super::extras::{self, Extra, KIND_CHECKSUMS, MAX_RECORD_BYTES};
+use super::directory::Directory;
+use super::extras::{self, Extra, KIND_CHECKSUMS, KIND_DIRECTORY, MAX_RECORD_BYTES};
 use super::footer::{FOOTER_BYTES, Footer, not_lance};
-use super::{FileChecks, range_within, table_entry};
+use super::tables::{ReadTables, Tables};
+use super::{range_within, table_entry};
 use crate::error::corrupt;
 use crate::io::{Decode, Segments, Step};
-use crate::schema::Schema;
 use crate::{Error, FormatVersion, Limits, Result};
 
 /// Bytes of the first read.
@@ -29,18 +30,19 @@ pub(crate) const TAIL_BYTES: u64 = 64 * 1024;
 pub(crate) struct Metadata {
     pub(crate) footer: Footer,
     pub(crate) file_bytes: u64,
-    pub(crate) schema: Schema,
-    /// Rows, as the descriptor says; pages have to agree.
+    /// Rows, as the descriptor says, or the directory where the file has one.
     pub(crate) num_rows: u64,
     /// Where the global buffers are; the first is the descriptor.
     pub(crate) global_buffers: Vec<Range<u64>>,
     pub(crate) extras: Vec<Extra>,
-    pub(crate) checks: Option<Arc<FileChecks>>,
+    /// The global buffer with the checksums.
+    pub(super) checksums: Option<usize>,
+    pub(crate) directory: Option<Arc<Directory>>,
     pub(crate) limits: Limits,
-    /// Positions and lengths of the columns' metadata.
-    pub(super) cmo_table: Bytes,
     /// What the first read brought.
     pub(super) held: Arc<Segments>,
+    /// Set at opening, except where there is a directory.
+    tables: OnceLock<Tables>,
 }
 
 impl Metadata {
@@ -54,13 +56,46 @@ impl Metadata {
         self.footer.num_columns
     }
 
+    /// Schema, offsets and checksums of all columns, if they are loaded.
+    pub(crate) fn tables(&self) -> Option<&Tables> {
+        self.tables.get()
+    }
+
+    /// Keeps what [`read_tables`](Self::read_tables) became.
+    pub(crate) fn keep_tables(&self, tables: Tables) -> &Tables {
+        // A lost race stored the same.
+        self.tables.get_or_init(|| tables)
+    }
+
+    /// A decoder of what [`tables`](Self::tables) gives.
+    pub(crate) fn read_tables(&self) -> ReadTables {
+        ReadTables {
+            footer: self.footer.clone(),
+            file_bytes: self.file_bytes,
+            global_buffers: self.global_buffers.clone(),
+            checksums: self.checksums,
+            directory: self.directory.clone(),
+            limits: self.limits.clone(),
+            held: self.held.clone(),
+        }
+    }
+
+    /// The global buffer that the directory's index refers to.
+    pub(crate) fn buckets_buffer(&self) -> Option<usize> {
+        self.directory.as_ref().map(|directory| directory.summary.buckets_buffer as usize)
+    }
+
+    /// Where the checksums are, if the file has them.
+    pub(super) fn checksums_range(&self) -> Option<Range<u64>> {
+        self.checksums.map(|index| self.global_buffers[index].clone())
+    }
+
     /// Bytes of descriptor, column metadata, tables and footer: everything that is not data.
-    pub(crate) fn metadata_bytes(&self) -> u64 {
+    pub(crate) fn metadata_bytes(&self, tables: &Tables) -> u64 {
         let len = |r: &Range<u64>| r.end - r.start;
-        let columns = (0..self.num_columns() as usize).map(|at| table_entry(&self.cmo_table, at).1);
-        let tables = len(&self.footer.cmo_range()) + len(&self.footer.gbo_range());
         let descriptor = self.global_buffers.first().map_or(0, len);
-        columns.fold(tables + descriptor + FOOTER_BYTES as u64, u64::saturating_add)
+        let rest = len(&self.footer.cmo_range()) + len(&self.footer.gbo_range()) + FOOTER_BYTES as u64;
+        tables.column_bytes().saturating_add(rest + descriptor)
     }
 }
 
@@ -69,18 +104,7 @@ pub(super) fn data_end(file_bytes: u64) -> u64 {
     file_bytes.saturating_sub(FOOTER_BYTES as u64)
 }
 
-pub(super) fn column_metadata_range(cmo_table: &[u8], column: u32, file_bytes: u64) -> Result<Range<u64>> {
-    if cmo_table.len() / 16 <= column as usize {
-        return Err(Error::corrupt(format!(
-            "the schema needs column {column}; the file has {}",
-            cmo_table.len() / 16
-        )));
-    }
-    let (start, len) = table_entry(cmo_table, column as usize);
-    range_within(start, len, data_end(file_bytes), || format!("metadata of column {column}"))
-}
-
-/// Opens a file of a known length. At most three rounds, usually one.
+/// Opens a file of a known length. At most three rounds, usually one; four where a directory stands far from the end.
 #[derive(Debug)]
 pub(crate) struct OpenFile {
     file_bytes: u64,
@@ -142,49 +166,48 @@ impl Decode for OpenFile {
         let descriptor_bytes = descriptor_range.end - descriptor_range.start;
         check_metadata_bytes(descriptor_bytes.saturating_add(tables), "descriptor and tables", &self.limits)?;
         let checksums = find_extra(&extras, KIND_CHECKSUMS, &global_buffers)?;
-        let checks_range = match checksums {
-            Some(index) => FileChecks::tail_range(&global_buffers[index], footer.num_columns)?,
-            None => 0..0,
-        };
-
-        let cmo_range = footer.cmo_range();
-        let (descriptor, cmo_table, checks_tail) =
-            match (lookup(&descriptor_range), lookup(&cmo_range), lookup(&checks_range)) {
-                (Some(descriptor), Some(cmo_table), Some(checks)) => (descriptor, cmo_table, checks),
-                _ => {
-                    let mut need = vec![descriptor_range, cmo_range, checks_range];
-                    need.retain(|range| lookup(range).is_none());
-                    return Ok(Step::Need(need));
-                }
-            };
-
-        let checks = match checksums {
-            Some(index) => FileChecks::parse(checks_tail, index, &global_buffers, footer.num_columns)?,
-            None => None,
-        };
-        if let Some(checks) = &checks {
-            checks.verify_descriptor(&descriptor).map_err(|e| e.at_offset(descriptor_range.start))?;
-            checks.verify_cmo(&cmo_table).map_err(|e| e.at_offset(cmo_range.start))?;
+        let mut directory = None;
+        if let Some(at) = find_extra(&extras, KIND_DIRECTORY, &global_buffers)? {
+            let index = &global_buffers[at];
+            check_metadata_bytes(index.end - index.start, "the field directory", &self.limits)?;
+            let range = Directory::trailer_range(index)?;
+            let Some(trailer) = lookup(&range) else { return Ok(Step::Need(vec![range])) };
+            let place = |e: Error| e.at_offset(range.start);
+            if let Some(table) = Directory::table_range(index, &trailer).map_err(place)? {
+                let Some(table) = lookup(&table) else { return Ok(Step::Need(vec![table])) };
+                let (columns, checked) = (footer.num_columns, checksums.is_some());
+                let parsed = Directory::parse(&trailer, table, &global_buffers, columns, checked);
+                directory = Some(Arc::new(parsed.map_err(place)?));
+            }
         }
-        let (schema, num_rows) = Schema::parse(&descriptor, footer.version, &self.limits)?;
         let mut held = Segments::new();
-        held.insert(tail_range.start, tail);
-        Ok(Step::Done(Metadata {
+        held.insert(tail_range.start, tail.clone());
+        let mut metadata = Metadata {
             file_bytes: self.file_bytes,
-            schema,
-            num_rows,
+            num_rows: directory.as_ref().map_or(0, |d| d.summary.num_rows),
             global_buffers,
             extras,
-            checks: checks.map(Arc::new),
+            checksums,
+            directory,
             limits: self.limits.clone(),
-            cmo_table,
             held: Arc::new(held),
+            tables: OnceLock::new(),
             footer,
-        }))
+        };
+        if metadata.directory.is_none() {
+            match metadata.read_tables().step(segments)? {
+                Step::Need(need) => return Ok(Step::Need(need)),
+                Step::Done(tables) => {
+                    metadata.num_rows = tables.num_rows;
+                    metadata.keep_tables(tables);
+                }
+            }
+        }
+        Ok(Step::Done(metadata))
     }
 }
 
-fn check_metadata_bytes(bytes: u64, what: &str, limits: &Limits) -> Result<()> {
+pub(super) fn check_metadata_bytes(bytes: u64, what: &str, limits: &Limits) -> Result<()> {
     if bytes > limits.metadata_bytes {
         return Err(Error::limit(format!(
             "{what} have {bytes} bytes; at most {} are read",

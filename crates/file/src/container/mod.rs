@@ -12,21 +12,26 @@
 
 mod checksums;
 mod column;
+mod directory;
 mod encoder;
 mod extras;
+mod find;
 mod footer;
 mod global;
 mod metadata;
+mod tables;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use checksums::{FileChecks, PageChecks, UNIT_BYTES};
-pub(crate) use column::{ColumnRecord, PageMessage, ReadColumns};
-pub(crate) use encoder::{ContainerEncoder, NewPage};
-pub(crate) use extras::KIND_CHECKSUMS;
+pub(crate) use column::{ColumnPlace, ColumnRecord, PageMessage, ReadColumns};
+pub(crate) use encoder::{ContainerEncoder, DIRECTORY_COLUMNS, NewPage};
+pub(crate) use extras::{KIND_CHECKSUMS, KIND_DIRECTORY};
+pub(crate) use find::{FindFields, FoundField};
 pub(crate) use footer::FOOTER_BYTES;
 pub(crate) use global::ReadGlobalBuffer;
 pub(crate) use metadata::{Metadata, OpenFile};
+pub(crate) use tables::Tables;
 
 use std::ops::Range;
 

@@ -22,9 +22,18 @@ fn open(file: &Bytes) -> Result<Metadata> {
     drive(&source, OpenFile::new(file.len() as u64, Limits::default()))
 }
 
+/// The tables of a file that was opened with them.
+fn tables(metadata: &Metadata) -> &Tables {
+    metadata.tables().expect("a file without a directory")
+}
+
+fn read_columns(metadata: &Metadata, columns: impl IntoIterator<Item = u32>) -> Result<ReadColumns> {
+    let places = columns.into_iter().map(|column| ColumnPlace::listed(tables(metadata), column));
+    Ok(ReadColumns::new(metadata, places.collect::<Result<_>>()?))
+}
+
 fn columns(file: &Bytes, metadata: &Metadata) -> Result<Vec<ColumnRecord>> {
-    let all = (0..metadata.num_columns()).collect();
-    drive(&Source::from_bytes(file.clone()), ReadColumns::new(metadata, all))
+    drive(&Source::from_bytes(file.clone()), read_columns(metadata, 0..metadata.num_columns())?)
 }
 
 fn schema(fields: Vec<Field>) -> Schema {
@@ -125,7 +134,7 @@ fn the_complete_worked_example_of_2_0_opens() {
     let metadata = open(&file).unwrap();
     assert_eq!((metadata.version(), metadata.num_rows, metadata.num_columns()), (FormatVersion::V2_0, 3, 2));
     assert_eq!(metadata.global_buffers, [192..253]);
-    let arrow = metadata.schema.to_arrow();
+    let arrow = tables(&metadata).schema.to_arrow();
     assert_eq!(*arrow.field(0), Field::new("a", DataType::Int32, true));
     assert_eq!(*arrow.field(1), Field::new("s", DataType::Utf8, true));
     let columns = columns(&file, &metadata).unwrap();
@@ -134,7 +143,7 @@ fn the_complete_worked_example_of_2_0_opens() {
     assert_eq!(columns[1].pages[0].buffers, [64..88, 128..131]);
     assert_eq!(columns[0].encoding, [0x0a, 0x00][..]);
     assert_eq!(columns[0].pages[0].message, PageMessage::ArrayEncoding);
-    assert_eq!(metadata.schema.to_descriptor(3), file[192..253]);
+    assert_eq!(tables(&metadata).schema.to_descriptor(3), file[192..253]);
 }
 
 #[test]
@@ -174,10 +183,10 @@ fn what_was_written_is_read_back() {
             let file = small_file(alignment, checksums);
             let metadata = open(&file).unwrap();
             assert_eq!(metadata.num_rows, 20);
-            assert_eq!(metadata.checks.is_some(), checksums);
+            assert_eq!(tables(&metadata).checks.is_some(), checksums);
             assert_eq!(metadata.extras.len(), 1 + usize::from(checksums));
             assert_eq!(metadata.extras[0], Extra { kind: 4711, global_buffer: 2 });
-            let arrow = metadata.schema.to_arrow();
+            let arrow = tables(&metadata).schema.to_arrow();
             assert_eq!(arrow.field(2).metadata()["k"], "v");
             let columns = columns(&file, &metadata).unwrap();
             let lengths: Vec<Vec<u64>> =
@@ -190,7 +199,8 @@ fn what_was_written_is_read_back() {
                 assert_eq!(range.start % alignment, 0, "{range:?}");
             }
             for (index, text) in [(1, "a global buffer"), (2, "of another kind")] {
-                let read = ReadGlobalBuffer::new(&metadata, index, &Limits::default()).unwrap();
+                let read =
+                    ReadGlobalBuffer::new(&metadata, tables(&metadata), index, &Limits::default()).unwrap();
                 assert_eq!(drive(&Source::from_bytes(file.clone()), read).unwrap(), text);
             }
             // What other readers rely on: docs/format/container.md, "What others demand".
@@ -205,9 +215,12 @@ fn what_was_written_is_read_back() {
 fn read_all(file: &Bytes) -> Result<Vec<Vec<u8>>> {
     let source = Source::from_bytes(file.clone());
     let metadata = open(file)?;
-    let mut out = vec![metadata.schema.to_descriptor(metadata.num_rows)];
+    let mut out = vec![tables(&metadata).schema.to_descriptor(metadata.num_rows)];
     for index in 1..metadata.global_buffers.len() {
-        out.push(drive(&source, ReadGlobalBuffer::new(&metadata, index, &Limits::default())?)?.to_vec());
+        out.push(
+            drive(&source, ReadGlobalBuffer::new(&metadata, tables(&metadata), index, &Limits::default())?)?
+                .to_vec(),
+        );
     }
     for column in columns(file, &metadata)? {
         for page in column.pages {
@@ -309,10 +322,14 @@ fn open_and_read(file: &[u8], cut: impl FnMut(u64) -> u64 + Copy) -> (Result<Str
         Ok(metadata) => metadata,
         Err(error) => return (Err(error), rounds),
     };
-    let all = (0..metadata.num_columns()).collect();
-    let (columns, more) = run(file, ReadColumns::new(&metadata, all), cut);
+    let columns = match read_columns(&metadata, 0..metadata.num_columns()) {
+        Ok(columns) => columns,
+        Err(error) => return (Err(error), rounds),
+    };
+    let (columns, more) = run(file, columns, cut);
     assert!(more <= 1, "columns took {more} rounds");
-    let text = columns.map(|columns| format!("{:?} {} {columns:?}", metadata.schema, metadata.num_rows));
+    let text =
+        columns.map(|columns| format!("{:?} {} {columns:?}", tables(&metadata).schema, metadata.num_rows));
     (text, rounds + more)
 }
 
@@ -322,7 +339,8 @@ fn a_small_file_opens_in_one_round_and_a_wide_one_in_at_most_three() {
     assert_eq!(open_and_read(&file, |left| left).1, 1);
     let fields: Vec<Field> =
         (0..10_000).map(|i| Field::new(format!("c{i}"), DataType::Float32, true)).collect();
-    let mut encoder = ContainerEncoder::new(FormatVersion::V2_1, 64, true).unwrap();
+    let encoder = ContainerEncoder::new(FormatVersion::V2_1, 64, true).unwrap();
+    let mut encoder = encoder.with_directory_above(usize::MAX);
     for column in 0..10_000 {
         let buffers = vec![Bytes::from(vec![column as u8; 100])];
         encoder.add_page(column, NewPage { buffers, length: 25, priority: 0, message: PageMessage::PageLayout, layout: layout() }).unwrap();
@@ -337,7 +355,7 @@ fn a_small_file_opens_in_one_round_and_a_wide_one_in_at_most_three() {
     });
     let metadata = metadata.unwrap();
     assert!(rounds <= 3 && asked < 1 << 20, "{rounds} rounds, {asked} bytes");
-    let (columns, rounds) = run(&file, ReadColumns::new(&metadata, vec![5_000]), |left| left);
+    let (columns, rounds) = run(&file, read_columns(&metadata, [5_000]).unwrap(), |left| left);
     assert_eq!(rounds, 1);
     assert_eq!(columns.unwrap()[0].pages[0].buffers[0].end % 64, 36);
 }
@@ -422,7 +440,7 @@ fn golden_files_open_with_the_schema_their_writer_meant() {
         let columns = columns(&file, &metadata).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(columns.len() as u64, case["notes"]["columns"].as_u64().unwrap(), "{name}");
         assert_eq!(
-            u64::from(metadata.schema.num_columns),
+            u64::from(tables(&metadata).schema.num_columns),
             columns.len() as u64,
             "{name}: columns of the schema"
         );
@@ -430,7 +448,7 @@ fn golden_files_open_with_the_schema_their_writer_meant() {
         assert_eq!(pages as u64, case["notes"]["pages"].as_u64().unwrap(), "{name}: pages");
         let expected = std::fs::File::open(folder.join(case["expected"].as_str().unwrap())).unwrap();
         let expected = arrow_ipc::reader::FileReader::try_new(expected, None).unwrap().schema();
-        let found = metadata.schema.to_arrow();
+        let found = tables(&metadata).schema.to_arrow();
         let same = expected.fields().len() == found.fields().len()
             && expected.fields().iter().zip(found.fields()).all(|(a, b)| same_field(a, b))
             && expected.metadata() == found.metadata();
@@ -438,7 +456,7 @@ fn golden_files_open_with_the_schema_their_writer_meant() {
             wrong.push(format!("{name}\n  expected {expected:?}\n  found    {found:?}"));
         }
         if metadata.version() == FormatVersion::V2_1 || metadata.version() == FormatVersion::V2_2 {
-            let leaves = metadata.schema.leaves().unwrap_or_else(|e| panic!("{name}: {e}"));
+            let leaves = tables(&metadata).schema.leaves().unwrap_or_else(|e| panic!("{name}: {e}"));
             for (leaf, column) in leaves.iter().zip(&columns) {
                 assert_eq!(leaf.column, column.index);
                 let rows: u64 = column.pages.iter().map(|p| p.length).sum();
@@ -446,8 +464,11 @@ fn golden_files_open_with_the_schema_their_writer_meant() {
             }
         }
         // What we would write for this schema is what was written, map entries in another order.
-        let again =
-            Schema::parse(&metadata.schema.to_descriptor(7).into(), metadata.version(), &Limits::default());
+        let again = Schema::parse(
+            &tables(&metadata).schema.to_descriptor(7).into(),
+            metadata.version(),
+            &Limits::default(),
+        );
         let (again, rows) = again.unwrap();
         assert_eq!((again.to_arrow(), rows), (found, 7), "{name}");
     }
@@ -464,10 +485,9 @@ fn golden_files_open_with_the_schema_their_writer_meant() {
 fn a_column_beyond_the_table_and_a_missing_global_buffer_are_errors() {
     let file = small_file(64, true);
     let metadata = open(&file).unwrap();
-    let source = Source::from_bytes(file);
-    let error = drive(&source, ReadColumns::new(&metadata, vec![3])).unwrap_err();
+    let error = read_columns(&metadata, [3]).unwrap_err();
     assert!(error.message().contains("needs column 3; the file has 3"), "{error}");
-    assert!(ReadGlobalBuffer::new(&metadata, 9, &Limits::default()).is_err());
+    assert!(ReadGlobalBuffer::new(&metadata, tables(&metadata), 9, &Limits::default()).is_err());
     let none = Arc::new(Segments::new());
     assert!(none.slice(&(0..1)).is_none());
 }
@@ -513,7 +533,10 @@ fn limits_are_met_before_memory_is_asked_for() {
     assert_eq!(opened(limits(&|l| l.columns = 3)), Ok(()));
     let metadata = open(&file).unwrap();
     let small = limits(&|l| l.buffer_bytes = 10);
-    assert_eq!(ReadGlobalBuffer::new(&metadata, 1, &small).unwrap_err().kind(), ErrorKind::Limit);
+    assert_eq!(
+        ReadGlobalBuffer::new(&metadata, tables(&metadata), 1, &small).unwrap_err().kind(),
+        ErrorKind::Limit
+    );
 }
 
 /// Measures opening a wide file: `cargo test --release … -- --ignored --nocapture`.
@@ -522,7 +545,8 @@ fn limits_are_met_before_memory_is_asked_for() {
 fn opening_twenty_thousand_columns_takes() {
     let fields: Vec<Field> =
         (0..20_000).map(|i| Field::new(format!("c{i:05}"), DataType::Float32, true)).collect();
-    let mut encoder = ContainerEncoder::new(FormatVersion::V2_1, 64, true).unwrap();
+    let encoder = ContainerEncoder::new(FormatVersion::V2_1, 64, true).unwrap();
+    let mut encoder = encoder.with_directory_above(usize::MAX);
     for column in 0..20_000 {
         let buffers = vec![Bytes::from(vec![column as u8; 100])];
         encoder.add_page(column, NewPage { buffers, length: 25, priority: 0, message: PageMessage::PageLayout, layout: layout() }).unwrap();
@@ -534,9 +558,9 @@ fn opening_twenty_thousand_columns_takes() {
         let start = std::time::Instant::now();
         let metadata = open(&file).unwrap();
         let opened = start.elapsed();
-        let projection = metadata.schema.project(&["c12345"]).unwrap();
-        let column = vec![projection.leaves[0].column];
-        drive(&Source::from_bytes(file.clone()), ReadColumns::new(&metadata, column)).unwrap();
+        let projection = tables(&metadata).schema.project(&["c12345"]).unwrap();
+        let column = read_columns(&metadata, [projection.leaves[0].column]).unwrap();
+        drive(&Source::from_bytes(file.clone()), column).unwrap();
         let one = start.elapsed();
         columns(&file, &metadata).unwrap();
         println!("open {opened:?}, and one column {one:?}, and all {:?}", start.elapsed());

@@ -98,6 +98,12 @@ impl PageBuffers {
         Ok(())
     }
 
+    /// Adds every buffer that `segments` lacks, whole.
+    pub(crate) fn want_all(&self, segments: &Segments, needs: &mut Vec<Range<u64>>) {
+        let ranges = self.ranges.iter();
+        needs.extend(ranges.filter(|r| r.start < r.end && segments.slice(r).is_none()).cloned());
+    }
+
     fn widen(&self, index: usize, part: Range<u64>) -> Result<Range<u64>> {
         if part.start >= part.end || self.checksums.is_none() || index >= self.own {
             return Ok(part);
@@ -182,8 +188,7 @@ impl Decode for ReadFaults<'_> {
     fn step(&mut self, segments: &Segments) -> Result<Step<Vec<Error>>> {
         let mut needs = Vec::new();
         self.buffers.load_checks(segments, &mut needs)?;
-        let ranges = self.buffers.ranges.iter();
-        needs.extend(ranges.filter(|r| r.start < r.end && segments.slice(r).is_none()).cloned());
+        self.buffers.want_all(segments, &mut needs);
         if !needs.is_empty() {
             return Ok(Step::Need(needs));
         }

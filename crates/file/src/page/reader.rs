@@ -5,8 +5,8 @@
 //! round 2   chunks                                               | rows                   | bytes                   | as its values
 //! ```
 //!
-//! Once a handle has the index of a page, a read of it takes one round (two for full-zip pages whose
-//! rows vary in size, and for plain pages of strings).
+//! A page of up to 8 KiB comes whole in round 1. Once a handle has the index of a page, a read of it takes one round
+//! (two for full-zip pages whose rows vary in size, and for plain pages of strings).
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -19,8 +19,12 @@ use super::plain::{self, PlainEncoding, PlainIndex, PlainPage, StoredList};
 use super::scratch::PageScratch;
 use super::sparse::{self, SparseIndex, SparsePage};
 use super::{Layout, PageBuffers, max_def, max_rep};
+use crate::container::UNIT_BYTES;
 use crate::io::Segments;
 use crate::{Limits, Result};
+
+/// A page of no more bytes is fetched whole together with its index: two units of checksums.
+const SMALL_PAGE_BYTES: u64 = 2 * UNIT_BYTES;
 
 /// One page of one column.
 #[derive(Debug)]
@@ -106,6 +110,10 @@ impl Page {
             Layout::FullZip(_) | Layout::Blob(_) => {}
         }
         if needs.len() > before {
+            // What is asked for next is so little that waiting for it would cost more.
+            if self.stored_bytes() <= SMALL_PAGE_BYTES {
+                self.buffers.want_all(segments, needs);
+            }
             return Ok(None);
         }
         let index = match layout {

@@ -54,6 +54,11 @@ impl<'a> Fields<'a> {
         Self { message, at: 0 }
     }
 
+    /// Where in the message the next field starts.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
     /// The next field's number and payload.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Payload)>> {
         if self.at == self.message.len() {

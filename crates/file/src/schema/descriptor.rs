@@ -26,7 +26,7 @@ use crate::proto::{file as pb, skim};
 use crate::{Error, FormatVersion, Limits, Result};
 
 /// Parent id of a top-level field.
-const NO_PARENT: i32 = -1;
+pub(super) const NO_PARENT: i32 = -1;
 
 impl Schema {
     /// Parses a file descriptor; also gives the number of rows.
@@ -66,7 +66,7 @@ impl Schema {
     }
 }
 
-fn parse_schema(
+pub(super) fn parse_schema(
     schema: &Bytes,
     fields: &mut Vec<pb::Field>,
     metadata: &mut Metadata,
@@ -114,7 +114,7 @@ fn parse_entry(entry: &[u8]) -> Result<(String, String)> {
 
 /// Hangs each field under its parent. Works backwards, so that a field's children are complete
 /// when its own type is put together.
-fn build_tree(fields: Vec<pb::Field>, limits: &Limits) -> Result<Vec<Field>> {
+pub(super) fn build_tree(fields: Vec<pb::Field>, limits: &Limits) -> Result<Vec<Field>> {
     let mut place_of: HashMap<i32, usize> = HashMap::with_capacity(fields.len());
     let mut depths: Vec<usize> = Vec::with_capacity(fields.len());
     let mut parents: Vec<Option<usize>> = Vec::with_capacity(fields.len());

@@ -108,13 +108,13 @@ const MAX_PATH_BYTES: usize = 512 << 20;
 type Visit<'a> = dyn FnMut(&Field, &str, &Above) -> Result<()> + 'a;
 
 /// Whether structs and lists have columns of their own.
-pub(super) fn parents_have_columns(version: FormatVersion) -> bool {
+pub(crate) fn parents_have_columns(version: FormatVersion) -> bool {
     version == FormatVersion::V2_0
 }
 
-/// Gives every field its range of stored columns; says how many there are.
-pub(super) fn number_columns(fields: &mut [Field], version: FormatVersion) -> u32 {
-    let mut next = 0;
+/// Gives every field its range of stored columns, the first from `first` on; says where they end.
+pub(super) fn number_columns(fields: &mut [Field], first: u32, version: FormatVersion) -> u32 {
+    let mut next = first;
     for field in fields {
         number_field(field, version, &mut next);
     }

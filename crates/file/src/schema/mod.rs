@@ -14,6 +14,7 @@ pub(crate) mod blob;
 mod descriptor;
 mod leaves;
 mod logical_type;
+mod parts;
 mod project;
 mod rules;
 mod stored;
@@ -29,7 +30,9 @@ use arrow_schema::{DataType, FieldRef, Metadata, SchemaRef};
 use crate::{FormatVersion, Limits, Result};
 
 pub use blob::BlobView;
-pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent};
+pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent, parents_have_columns};
+pub(crate) use parts::{DescriptorParts, FieldPart};
+pub(crate) use project::{Projection, first_names};
 
 /// Arrow metadata key that names an extension type.
 pub(crate) const EXTENSION_NAME: &str = "ARROW:extension:name";
@@ -155,8 +158,8 @@ impl Schema {
 
     /// Puts fields together and numbers their columns.
     fn new(mut fields: Vec<Field>, metadata: Metadata, version: FormatVersion) -> Result<Self> {
-        let num_columns = leaves::number_columns(&mut fields, version);
-        Self::of(fields, metadata, num_columns, leaves::parents_have_columns(version))
+        let num_columns = leaves::number_columns(&mut fields, 0, version);
+        Self::of(fields, metadata, num_columns, parents_have_columns(version))
     }
 
     /// Puts fields together whose columns are numbered.

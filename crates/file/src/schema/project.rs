@@ -59,10 +59,15 @@ impl Schema {
     /// The fields that `paths` name: top-level fields in the order asked, inner ones in the order of
     /// the file. A field named twice comes once.
     pub(crate) fn project<S: AsRef<str>>(&self, paths: &[S]) -> Result<Projection> {
+        let steps = paths.iter().map(|path| self.find(path.as_ref())).collect::<Result<Vec<_>>>()?;
+        self.project_steps(&steps)
+    }
+
+    /// The same by position: each of `paths` is the positions of the children that lead to a field.
+    pub(crate) fn project_steps(&self, paths: &[Vec<usize>]) -> Result<Projection> {
         let mut order: Vec<usize> = Vec::new();
         let mut wanted: BTreeMap<usize, Selection> = BTreeMap::new();
-        for path in paths {
-            let steps = self.find(path.as_ref())?;
+        for steps in paths {
             let selection = wanted.entry(steps[0]).or_insert_with(|| {
                 order.push(steps[0]);
                 Selection::Nothing
@@ -74,6 +79,16 @@ impl Schema {
             Self::of(fields, self.arrow.metadata().clone(), self.num_columns, self.parents_have_columns)?;
         let leaves = schema.leaves()?;
         Ok(Projection { schema, leaves })
+    }
+
+    /// For every leaf the positions of the children that lead to it, in the order of [`Schema::leaves`]. Unlike its
+    /// path they mean this leaf whatever other fields are called.
+    pub(crate) fn leaf_steps(&self) -> Vec<Vec<usize>> {
+        let mut out = Vec::new();
+        for (at, field) in self.fields.iter().enumerate() {
+            push_leaf_steps(field, &mut vec![at], &mut out);
+        }
+        out
     }
 
     /// Positions of the children that lead to a path; never empty.
@@ -111,6 +126,23 @@ impl Schema {
             field = Some(found);
         }
         Ok(steps)
+    }
+}
+
+fn push_leaf_steps(field: &Field, steps: &mut Vec<usize>, out: &mut Vec<Vec<usize>>) {
+    let len = steps.len();
+    let mut below = |more: &[usize], child: &Field| {
+        steps.extend(more);
+        push_leaf_steps(child, steps, out);
+        steps.truncate(len);
+    };
+    match (field.kind(), field.children.as_slice()) {
+        (FieldKind::Struct, children) => children.iter().enumerate().for_each(|(at, c)| below(&[at], c)),
+        (FieldKind::List | FieldKind::FixedSizeList(_), [item, ..]) => below(&[0], item),
+        (FieldKind::Map, [entries, ..]) => {
+            entries.children.iter().take(2).enumerate().for_each(|(at, c)| below(&[0, at], c));
+        }
+        _ => out.push(steps.clone()),
     }
 }
 
@@ -184,6 +216,17 @@ fn parse_path(path: &str) -> Result<Vec<Part>> {
             None => return Ok(parts),
         }
     }
+}
+
+/// The names of top-level fields that decide what a path leads to; the path itself alone where it is no path.
+pub(crate) fn first_names(path: &str) -> Vec<String> {
+    let mut names = vec![path.to_owned()];
+    if let Some(first) = parse_path(path).ok().and_then(|parts| parts.into_iter().next()) {
+        names.extend(first.raw);
+        names.push(first.name);
+    }
+    names.dedup();
+    names
 }
 
 /// The child that a part names, and its position.

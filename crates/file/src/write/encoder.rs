@@ -130,7 +130,8 @@ impl FileEncoder {
             columns.push(ColumnWriter::new(path, &leaf, tuning, bounds));
         }
         Ok(Self {
-            container: ContainerEncoder::new(version, options.alignment, options.checksums)?,
+            container: ContainerEncoder::new(version, options.alignment, options.checksums)?
+                .with_directory_above(options.directory_columns),
             schema: stored,
             input: std::sync::Arc::new(schema.clone()),
             mapping,

@@ -36,6 +36,9 @@ pub struct WriteOptions {
     /// "miniblock:flat;levels:rle"                 levels (or rep, def): flat bitpack outofline rle general(lz4,rle)
     /// ```
     pub encodings: Vec<(String, String)>,
+    /// Stored columns beyond which a file gets a field directory; for tests of small ones.
+    #[doc(hidden)]
+    pub directory_columns: usize,
 }
 
 impl Default for WriteOptions {
@@ -51,6 +54,7 @@ impl Default for WriteOptions {
             max_chunk_values: None,
             max_chunk_bytes: usize::MAX,
             encodings: Vec::new(),
+            directory_columns: crate::container::DIRECTORY_COLUMNS,
         }
     }
 }

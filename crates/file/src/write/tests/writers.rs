@@ -204,5 +204,5 @@ fn a_file_without_rows_has_its_schema() {
     let schema = batch(0..1).schema();
     let bytes = FileWriter::new(Vec::new(), &schema, WriteOptions::default()).unwrap().finish().unwrap();
     let file = File::from_bytes(bytes, &OpenOptions::default()).unwrap();
-    assert_eq!((file.num_rows(), file.schema().fields().len()), (0, 2));
+    assert_eq!((file.num_rows(), file.schema().unwrap().fields().len()), (0, 2));
 }

@@ -166,7 +166,8 @@ fn open_all(args: &Args, sources: &[String]) -> Result<Vec<Reader>> {
     for source in sources {
         let reader = args.source.open_to_stream(source)?;
         if let Some(first) = readers.first()
-            && let Some(difference) = schema_difference(&first.schema(), &reader.schema(), true)
+            && let Some(difference) =
+                schema_difference(first.schema()?.as_ref(), reader.schema()?.as_ref(), true)
         {
             return Err(Error::invalid(format!(
                 "{} and {} cannot be joined: {difference}",
@@ -229,8 +230,8 @@ fn check(
     let failed =
         |what: String| Error::invalid(format!("{target}: --check failed, nothing was replaced: {what}"));
     if !matches!(format, Format::Csv | Format::Jsonl)
-        && let stored = Reader::open(&Input::path(empty), &options)?.schema()
-        && let Some(difference) = schema_difference(&stored, &written.schema(), true)
+        && let stored = Reader::open(&Input::path(empty), &options)?.schema()?
+        && let Some(difference) = schema_difference(&stored, written.schema()?.as_ref(), true)
     {
         return Err(failed(difference));
     }

@@ -93,7 +93,7 @@ fn one(source: &Path, what: &str, scratch: &Path) -> Result<Outcomes> {
     line(format!(
         "  {} rows, {} columns: {} of Parquet became {} of Lance in {}\n",
         count(num_rows),
-        parquet.schema().fields().len(),
+        parquet.schema()?.fields().len(),
         size(parquet_bytes),
         size(bytes),
         millis(took)
@@ -121,7 +121,7 @@ fn open(path: &Path) -> Result<Reader> {
 
 fn convert(from: &Reader, to: &Path) -> Result<u64> {
     let mut writer =
-        create_writer(Format::Lance, Output::path(to, true)?, &from.schema(), &WriterOptions::default())?;
+        create_writer(Format::Lance, Output::path(to, true)?, &from.schema()?, &WriterOptions::default())?;
     for batch in from.batches(&Selection::default().with_batch_bytes(8 << 20))? {
         writer.write(&batch?)?;
     }

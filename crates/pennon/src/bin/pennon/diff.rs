@@ -44,9 +44,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         return Ok(Outcome::WrongUse(STDIN_TWICE.to_owned()));
     }
     let (a, b) = (args.source.open_to_stream(&args.a)?, args.source.open_to_stream(&args.b)?);
-    let schema = schema_differences(&a.schema(), &b.schema());
-    let columns = pairs(&a.schema(), &b.schema());
-    let names: Vec<_> = columns.iter().map(|(i, _)| quote_name(a.schema().field(*i).name())).collect();
+    let (schema_a, schema_b) = (a.schema()?, b.schema()?);
+    let schema = schema_differences(&schema_a, &schema_b);
+    let columns = pairs(&schema_a, &schema_b);
+    let names: Vec<_> = columns.iter().map(|(i, _)| quote_name(schema_a.field(*i).name())).collect();
     let batch = usize::try_from(args.memory / 16).unwrap_or(usize::MAX).max(1 << 16);
     let selection = Selection::default().with_batch_bytes(batch);
     let batches = |r: &Reader| -> Result<Batches> { r.batches(&selection) };

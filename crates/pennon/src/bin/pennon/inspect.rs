@@ -109,7 +109,9 @@ fn trimmed(table: &str) -> String {
 
 /// The type by the name that `schema` shows.
 fn type_of(file: &File, column: &ColumnInspection) -> String {
-    field_at(&file.schema(), &column.path)
+    let schema = file.schema().ok();
+    schema
+        .and_then(|schema| field_at(&schema, &column.path))
         .map_or_else(|| column.data_type.clone(), |f| type_name(f.data_type()))
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn from_file(path: &str) -> Result<Vec<Rows>> {
         return lines(BufReader::new(file), &wrong);
     }
     let reader = Reader::open(&Input::path(path), &ReadOptions::default())?;
-    let schema = reader.schema();
+    let schema = reader.schema()?;
     let [field] = schema.fields().as_ref() else {
         return Err(wrong(format!("found {} columns", schema.fields().len())));
     };

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let reader = args.source.open(&args.file)?;
-    let schema = reader.schema();
+    let schema = reader.schema()?;
     if args.json {
         line(
             serde_json::to_string_pretty(&schema_to_json(&schema, reader.format() == Format::Lance))

@@ -102,7 +102,7 @@ fn walk(reader: &pennon::convert::Reader) -> Result<(Looked, Vec<Error>)> {
         return Ok((looked, report.faults));
     }
     // Of other formats it can be said that they decode.
-    let mut looked = Looked { columns: reader.schema().fields().len() as u64, ..Looked::default() };
+    let mut looked = Looked { columns: reader.schema()?.fields().len() as u64, ..Looked::default() };
     looked.bytes = reader.path().and_then(|p| p.metadata().ok()).map_or(0, |m| m.len());
     looked.unchecked = looked.bytes;
     let mut faults = Vec::new();
