@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
-use crate::column::{Column, FileFacts, ListColumn};
-use crate::container::{Metadata, OpenFile, ReadColumns};
+use crate::column::{Column, FileFacts, ListColumn, StructColumn};
+use crate::container::{ColumnRecord, Metadata, OpenFile, ReadColumns};
 use crate::io::{ReadAt, Source, SourceOptions, drive};
 use crate::scan::{Projected, Scan, Take};
 use crate::schema::Leaf;
@@ -203,11 +203,7 @@ impl File {
         lists.dedup();
         numbers.extend_from_slice(&lists);
         let mut records = drive(&inner.source, ReadColumns::new(&inner.metadata, numbers))?;
-        let facts = FileFacts {
-            large_chunks: self.format_version().has_large_chunks(),
-            global_buffers: &inner.metadata.global_buffers,
-            limits: &inner.limits,
-        };
+        let facts = self.facts();
         for record in records.split_off(leaves.len()) {
             let number = record.index;
             let path = leaves.iter().find(|l| l.lists().any(|c| c == number)).map_or("", |l| &l.path);
@@ -229,6 +225,40 @@ impl File {
             }
         }
         Ok(())
+    }
+
+    fn facts(&self) -> FileFacts<'_> {
+        FileFacts {
+            large_chunks: self.format_version().has_large_chunks(),
+            global_buffers: &self.inner.metadata.global_buffers,
+            limits: &self.inner.limits,
+        }
+    }
+
+    /// The column of a list; only in 2.0.
+    pub(crate) fn list_column(&self, column: u32) -> Result<Arc<ListColumn>> {
+        let place = self.inner.lists.get(column as usize);
+        if let Some(known) = place.and_then(OnceLock::get) {
+            return Ok(known.clone());
+        }
+        let list = Arc::new(ListColumn::new(self.record(column)?, &self.facts()).map_err(|e| self.in_file(e))?);
+        if let Some(place) = place {
+            let _ = place.set(list.clone());
+        }
+        Ok(list)
+    }
+
+    /// The column of a struct; only in 2.0. It is not kept: reading needs none.
+    pub(crate) fn struct_column(&self, column: u32) -> Result<StructColumn> {
+        StructColumn::new(self.record(column)?, &self.facts()).map_err(|e| self.in_file(e))
+    }
+
+    fn record(&self, column: u32) -> Result<ColumnRecord> {
+        let records = drive(&self.inner.source, ReadColumns::new(&self.inner.metadata, vec![column]))?;
+        match records.into_iter().next() {
+            Some(record) => Ok(record),
+            None => Err(crate::Error::invalid("a column was not read")),
+        }
     }
 
     fn in_file(&self, e: crate::Error) -> crate::Error {

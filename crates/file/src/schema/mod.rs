@@ -25,7 +25,7 @@ use arrow_schema::{DataType, FieldRef, Metadata, SchemaRef};
 
 use crate::{FormatVersion, Limits, Result};
 
-pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent};
+pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent, ParentField};
 
 /// Arrow metadata key that names an extension type.
 pub(crate) const EXTENSION_NAME: &str = "ARROW:extension:name";
