@@ -22,7 +22,9 @@ fn every_golden_file_is_read_equal_to_its_expected_values() {
     let files: Vec<&Golden> = all
         .files
         .iter()
-        .filter(|g| ["2.0", "2.1", "2.2"].contains(&g.version.as_str()) && !g.is_blob() && g.case.contains(&only))
+        .filter(|g| {
+            ["2.0", "2.1", "2.2"].contains(&g.version.as_str()) && !g.is_blob() && g.case.contains(&only)
+        })
         .collect();
     let failures = each(&files, |golden| check(golden));
     println!("golden: {} of {} read equal", files.len() - failures.len(), files.len());
