@@ -1,6 +1,7 @@
 //! One stored column: its leaf, its pages, and a decoder of some of its rows.
 
 mod lists;
+mod structs;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::schema::{Leaf, LeafKind, Nesting};
 use crate::{Error, Limits, Result};
 
 pub(crate) use lists::{ListColumn, ListRead};
+pub(crate) use structs::StructColumn;
 
 /// What the columns of a file share.
 #[derive(Debug, Clone, Copy)]

@@ -1,8 +1,12 @@
 //! What a file is made of: pages, layouts, encodings and where the bytes are.
 
+use std::ops::Range;
+
+use arrow_schema::Field;
+
 use crate::Result;
 use crate::container::{KIND_CHECKSUMS, KIND_DIRECTORY, Metadata};
-use crate::page::{Layer, Layout};
+use crate::page::{Layer, Layout, Page};
 use crate::read::File;
 
 /// The make-up of a file. See [`File::inspect`].
@@ -13,7 +17,7 @@ pub struct Inspection {
     pub global_buffers: Vec<GlobalBufferInspection>,
     /// Bytes that are neither page buffers nor global buffers nor padding between them.
     pub metadata_bytes: u64,
-    /// Stored columns, one for each leaf of the schema.
+    /// Stored columns, one for each leaf of the schema; in 2.0 one for each struct and list too.
     pub columns: Vec<ColumnInspection>,
 }
 
@@ -33,9 +37,9 @@ pub struct GlobalBufferInspection {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ColumnInspection {
-    /// Path of the leaf, as in `a.b.item`.
+    /// Path of the field, as in `a.b.item`.
     pub path: String,
-    /// Arrow type of the leaf.
+    /// Arrow type of the field.
     pub data_type: String,
     /// Bytes of all page buffers.
     pub bytes: u64,
@@ -67,9 +71,9 @@ impl ColumnInspection {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PageInspection {
-    /// First row, counted in the file.
+    /// First row, counted in the file; in 2.0, below lists, items counted in the column.
     pub first_row: u64,
-    /// Rows of the page.
+    /// Rows of the page, or items.
     pub num_rows: u64,
     /// Values stored.
     pub num_values: u64,
@@ -103,34 +107,51 @@ impl File {
             .collect();
         let projected = self.project(None)?;
         let columns = projected.columns.iter().map(|column| {
-            let pages = column.pages.iter().enumerate().map(|(i, page)| {
-                let rows = column.page_rows(i);
-                let (layout, encoding, num_values) = describe(&page.layout, page.num_rows);
-                PageInspection {
-                    first_row: rows.start,
-                    num_rows: rows.end - rows.start,
-                    num_values,
-                    layout,
-                    encoding,
-                    levels: describe_levels(&page.layout),
-                    buffers: page.buffers.ranges().iter().map(|r| (r.start, r.end - r.start)).collect(),
-                }
-            });
-            let pages: Vec<_> = pages.collect();
-            ColumnInspection {
-                path: column.leaf.path.clone(),
-                data_type: column.leaf.arrow.data_type().to_string(),
-                bytes: column.pages.iter().map(|p| p.stored_bytes()).sum(),
-                // What pages say of themselves is not checked before they are read.
-                num_values: pages.iter().fold(0, |sum, p| p.num_values.saturating_add(sum)),
-                pages,
-            }
+            let pages = column.pages.iter().enumerate();
+            let pages = pages.map(|(i, page)| inspect_page(page, column.page_rows(i))).collect();
+            (column.leaf.column, inspect_column(&column.leaf.path, &column.leaf.arrow, pages))
         });
+        let mut columns: Vec<(u32, ColumnInspection)> = columns.collect();
+        let tables = self.tables()?;
+        for parent in tables.schema.parents()? {
+            let inspect = |page: &Page| inspect_page(page, page.first_row..page.first_row + page.num_rows);
+            let pages = match parent.is_list {
+                true => self.list_column(parent.column)?.pages.iter().map(inspect).collect(),
+                false => self.struct_column(parent.column)?.pages.iter().map(inspect).collect(),
+            };
+            columns.push((parent.column, inspect_column(&parent.path, &parent.arrow, pages)));
+        }
+        columns.sort_by_key(|(column, _)| *column);
         Ok(Inspection {
             global_buffers,
-            metadata_bytes: metadata.metadata_bytes(self.tables()?),
-            columns: columns.collect(),
+            metadata_bytes: metadata.metadata_bytes(tables),
+            columns: columns.into_iter().map(|(_, column)| column).collect(),
         })
+    }
+}
+
+fn inspect_column(path: &str, field: &Field, pages: Vec<PageInspection>) -> ColumnInspection {
+    let stored = pages.iter().flat_map(|p| &p.buffers).map(|(_, bytes)| *bytes);
+    ColumnInspection {
+        path: path.to_owned(),
+        data_type: field.data_type().to_string(),
+        bytes: stored.fold(0, u64::saturating_add),
+        // What pages say of themselves is not checked before they are read.
+        num_values: pages.iter().fold(0, |sum, p| p.num_values.saturating_add(sum)),
+        pages,
+    }
+}
+
+fn inspect_page(page: &Page, rows: Range<u64>) -> PageInspection {
+    let (layout, encoding, num_values) = describe(&page.layout, page.num_rows);
+    PageInspection {
+        first_row: rows.start,
+        num_rows: rows.end - rows.start,
+        num_values,
+        layout,
+        encoding,
+        levels: describe_levels(&page.layout),
+        buffers: page.buffers.ranges().iter().map(|r| (r.start, r.end - r.start)).collect(),
     }
 }
 

@@ -7,8 +7,8 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
 use crate::blob::{BlobColumn, BlobOptions, BlobStore};
-use crate::column::{Column, FileFacts, ListColumn};
-use crate::container::{ColumnPlace, Metadata, OpenFile, ReadColumns, Tables};
+use crate::column::{Column, FileFacts, ListColumn, StructColumn};
+use crate::container::{ColumnPlace, ColumnRecord, Metadata, OpenFile, ReadColumns, Tables};
 use crate::io::{ReadAt, Source, SourceOptions, drive};
 use crate::lookup::FoundFields;
 use crate::scan::{Projected, Scan, Take};
@@ -276,11 +276,7 @@ impl File {
         numbers.extend_from_slice(&lists);
         let places = numbers.into_iter().map(|column| self.place(column)).collect::<Result<_>>()?;
         let mut records = drive(&inner.source, ReadColumns::new(&inner.metadata, places))?;
-        let facts = FileFacts {
-            large_chunks: self.format_version().has_large_chunks(),
-            global_buffers: &inner.metadata.global_buffers,
-            limits: &inner.limits,
-        };
+        let facts = self.facts();
         for record in records.split_off(leaves.len()) {
             let number = record.index;
             let path = leaves.iter().find(|l| l.lists().any(|c| c == number)).map_or("", |l| &l.path);
@@ -302,6 +298,40 @@ impl File {
             }
         }
         Ok(())
+    }
+
+    fn facts(&self) -> FileFacts<'_> {
+        FileFacts {
+            large_chunks: self.format_version().has_large_chunks(),
+            global_buffers: &self.inner.metadata.global_buffers,
+            limits: &self.inner.limits,
+        }
+    }
+
+    /// The column of a list; only in 2.0.
+    pub(crate) fn list_column(&self, column: u32) -> Result<Arc<ListColumn>> {
+        let place = self.inner.lists.get(column as usize);
+        if let Some(known) = place.and_then(OnceLock::get) {
+            return Ok(known.clone());
+        }
+        let list = Arc::new(ListColumn::new(self.record(column)?, &self.facts()).map_err(|e| self.in_file(e))?);
+        if let Some(place) = place {
+            let _ = place.set(list.clone());
+        }
+        Ok(list)
+    }
+
+    /// The column of a struct; only in 2.0. It is not kept: reading needs none.
+    pub(crate) fn struct_column(&self, column: u32) -> Result<StructColumn> {
+        StructColumn::new(self.record(column)?, &self.facts()).map_err(|e| self.in_file(e))
+    }
+
+    fn record(&self, column: u32) -> Result<ColumnRecord> {
+        let records = drive(&self.inner.source, ReadColumns::new(&self.inner.metadata, vec![self.place(column)?]))?;
+        match records.into_iter().next() {
+            Some(record) => Ok(record),
+            None => Err(crate::Error::invalid("a column was not read")),
+        }
     }
 
     fn in_file(&self, e: crate::Error) -> crate::Error {

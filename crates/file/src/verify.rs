@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use crate::container::ReadGlobalBuffer;
+use crate::error::corrupt;
 use crate::io::drive;
+use crate::page::Page;
 use crate::read::File;
 use crate::scan::Projected;
-use crate::schema::BlobView;
+use crate::schema::{BlobView, ParentField};
 use crate::{Error, Result};
 
 /// What a walk over a file found. See [`File::verify`].
@@ -72,28 +74,64 @@ impl File {
             }
             progress((i + 1) as f64 / count as f64);
         }
+        for parent in tables.schema.parents()? {
+            report.columns += 1;
+            let fault = self.verify_parent(&parent, &mut report).err();
+            report.faults.extend(fault.map(|e| e.in_column(&parent.path)));
+        }
         Ok(report)
+    }
+
+    /// The column of a struct or list. Where lists end is looked at with their leaves.
+    fn verify_parent(&self, parent: &ParentField, report: &mut VerifyReport) -> Result<()> {
+        let mut walk = |pages: &[Page]| {
+            for (i, page) in pages.iter().enumerate() {
+                self.verify_checksums(page, report, |e| e.in_page(i as u64).in_column(&parent.path));
+            }
+        };
+        let found = if parent.is_list {
+            let list = self.list_column(parent.column)?;
+            walk(&list.pages);
+            list.num_rows()
+        } else {
+            let column = self.struct_column(parent.column)?;
+            walk(&column.pages);
+            column.num_rows
+        };
+        let expected = match parent.list {
+            Some(list) => self.list_column(list)?.num_items(),
+            None => self.num_rows(),
+        };
+        if found != expected {
+            corrupt!("a column of {found} structs or lists where {expected} are expected");
+        }
+        Ok(())
+    }
+
+    /// Whether all checksums of a page are right, or there are none; counts the page.
+    fn verify_checksums(&self, page: &Page, report: &mut VerifyReport, place: impl Fn(Error) -> Error) -> bool {
+        report.pages += 1;
+        report.bytes += page.stored_bytes();
+        if !page.buffers.has_checksums() {
+            report.unchecked_bytes += page.stored_bytes();
+        }
+        let before = report.faults.len();
+        match drive(self.source(), page.buffers.read_faults()) {
+            Ok(faults) => report.faults.extend(faults.into_iter().map(place)),
+            Err(e) => report.faults.push(place(e)),
+        }
+        report.faults.len() == before
     }
 
     fn verify_column(&self, projected: &Projected, report: &mut VerifyReport) {
         for column in &projected.columns {
+            let mut is_sound = true;
             for (i, page) in column.pages.iter().enumerate() {
-                report.pages += 1;
-                report.bytes += page.stored_bytes();
-                if !page.buffers.has_checksums() {
-                    report.unchecked_bytes += page.stored_bytes();
-                }
                 let place = |e: Error| projected.in_file(e.in_page(i as u64).in_column(&column.leaf.path));
-                match drive(self.source(), page.buffers.read_faults()) {
-                    Ok(faults) if faults.is_empty() => {}
-                    Ok(faults) => {
-                        report.faults.extend(faults.into_iter().map(place));
-                        continue;
-                    }
-                    Err(e) => {
-                        report.faults.push(place(e));
-                        continue;
-                    }
+                let sound = self.verify_checksums(page, report, place);
+                is_sound &= sound;
+                if !sound || !column.lists.is_empty() {
+                    continue;
                 }
                 let mut rows = column.page_rows(i);
                 while rows.start < rows.end {
@@ -103,6 +141,19 @@ impl File {
                         Ok((_, count)) => rows = after(&rows, count, page.num_rows, page.stored_bytes()),
                         Err(e) => {
                             report.faults.push(place(e));
+                            break;
+                        }
+                    }
+                }
+            }
+            if is_sound && !column.lists.is_empty() {
+                // Which rows a page of items belongs to is told by other columns: all of them.
+                let mut rows = 0..self.num_rows();
+                while rows.start < rows.end {
+                    match projected.read_batch(rows.clone(), BATCH_BYTES) {
+                        Ok((_, count)) => rows.start += count,
+                        Err(e) => {
+                            report.faults.push(projected.in_file(e.in_column(&column.leaf.path)));
                             break;
                         }
                     }

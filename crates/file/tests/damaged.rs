@@ -110,7 +110,7 @@ fn case_11_damaged_files_give_right_values_or_a_typed_error() {
     let table = table();
     let base = memory::resident();
     let mut failures = Vec::new();
-    for version in [FormatVersion::V2_1, FormatVersion::V2_2] {
+    for version in [FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2] {
         for checksums in [true, false] {
             let mut options = WriteOptions::default();
             options.format_version = version;

@@ -39,7 +39,8 @@ fn golden_tables_written_by_us_are_read_by_the_official_library() {
     for golden in &tables {
         let batch = one(&golden.read_expected());
         let mut versions = vec![golden.version.clone()];
-        let others = VERSIONS.iter().filter(|v| !tables.iter().any(|g| g.case == golden.case && g.version == **v));
+        let others =
+            VERSIONS.iter().filter(|v| !tables.iter().any(|g| g.case == golden.case && g.version == **v));
         versions.extend(others.map(|v| (*v).to_owned()));
         for version in versions {
             let official_wrote_it = version == golden.version;

@@ -38,7 +38,7 @@ struct Case {
 
 fn case(seed: u64, max_rows: usize) -> Result<Case, String> {
     let mut rng = Rng::new(seed);
-    let version = *rng.pick(&[FormatVersion::V2_1, FormatVersion::V2_2]);
+    let version = *rng.pick(&[FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2]);
     let mut wanted = Wanted::new(version);
     wanted.max_columns = rng.within(1, 5);
     let mut g = Generator::new(rng.word(), wanted);
@@ -276,6 +276,16 @@ const EXPECTED: &[(&str, &str)] = &[
     ("mini-block", "rle"),
     ("mini-block", "variable"),
     ("mini-block", "zstd"),
+    ("plain", "binary"),
+    ("plain", "dictionary"),
+    ("plain", "fixed_size_list"),
+    ("plain", "flat"),
+    ("plain", "fsst"),
+    ("plain", "list"),
+    ("plain", "lz4"),
+    ("plain", "packed_struct"),
+    ("plain", "struct"),
+    ("plain", "zstd"),
     ("full-zip", "constant"),
     ("full-zip", "fixed_size_list"),
     ("full-zip", "flat"),
@@ -311,7 +321,7 @@ fn any_bytes_give_values_or_a_typed_error_in_bounded_time_and_memory() {
     let mut sources: Vec<Bytes> =
         seeds("damage", 150).filter_map(|s| case(s, 300).ok()).map(|c| c.bytes).collect();
     for golden in common::shared::goldens().files {
-        let small = ["2.1", "2.2"].contains(&golden.version.as_str())
+        let small = ["2.0", "2.1", "2.2"].contains(&golden.version.as_str())
             && std::fs::metadata(&golden.file).is_ok_and(|m| m.len() < 30_000);
         if small {
             sources.push(std::fs::read(&golden.file).expect("golden file").into());
@@ -444,7 +454,7 @@ fn a_wrong_value_is_never_read_from_a_file_with_checksums() {
     let seeds: Vec<u64> = seeds("checksums", 1500).collect();
     let failures = each(&seeds, |seed| {
         let mut rng = Rng::new(*seed);
-        let version = *rng.pick(&[FormatVersion::V2_1, FormatVersion::V2_2]);
+        let version = *rng.pick(&[FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2]);
         let mut g = Generator::new(rng.word(), Wanted { max_columns: 3, ..Wanted::new(version) });
         let schema = g.schema();
         let batches = g.batches(&schema, 80);

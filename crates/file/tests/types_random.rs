@@ -70,8 +70,9 @@ fn check(seed: u64) -> Result<bool, String> {
         Err(e) => return Err(text(e)),
     };
     let file = open(&bytes).map_err(text)?;
-    if file.schema() != schema || all_flags(&file.schema()) != all_flags(&schema) {
-        return Err(format!("{version}: schema {schema:#?} comes back as {:#?}", file.schema()));
+    let read = file.schema().expect("schema");
+    if read != schema || all_flags(&read) != all_flags(&schema) {
+        return Err(format!("{version}: schema {schema:#?} comes back as {read:#?}"));
     }
     let batches: Vec<RecordBatch> =
         if batches.is_empty() { vec![RecordBatch::new_empty(schema.clone())] } else { batches };

@@ -31,8 +31,6 @@ use crate::{Error, Limits, Result};
 /// The column that says where lists end.
 #[derive(Debug)]
 pub(crate) struct ListColumn {
-    /// Index of the stored column.
-    pub(crate) column: u32,
     pub(crate) pages: Vec<Page>,
     /// Items before each page.
     first_items: Vec<u64>,
@@ -47,7 +45,6 @@ const OFFSET: ValueType = ValueType::Fixed(8);
 impl ListColumn {
     /// Parses the pages' descriptions.
     pub(crate) fn new(record: ColumnRecord, facts: &FileFacts<'_>) -> Result<Self> {
-        let column = record.index;
         let (pages, num_rows) = parse_pages(record, 1, facts, |layout| match layout {
             Layout::Plain(p) if list_items(&p.encoding).is_some() => Ok(()),
             _ => corrupt!("a column of lists whose pages hold no offsets"),
@@ -66,12 +63,17 @@ impl ListColumn {
             };
         }
         let scheme = LevelScheme::new(&[Nesting::Item]);
-        Ok(Self { column, pages, first_items, num_rows, num_items, scheme })
+        Ok(Self { pages, first_items, num_rows, num_items, scheme })
     }
 
     /// Lists.
     pub(crate) fn num_rows(&self) -> u64 {
         self.num_rows
+    }
+
+    /// Items of all lists.
+    pub(crate) fn num_items(&self) -> u64 {
+        self.num_items
     }
 
     fn shape(&self) -> LeafShape<'_> {

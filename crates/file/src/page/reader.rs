@@ -91,6 +91,8 @@ impl Page {
         needs: &mut Vec<Range<u64>>,
     ) -> Result<Option<&PageIndex>> {
         if let Some(index) = self.index.get() {
+            // An index that took no bytes may be there before the checksums are.
+            self.buffers.load_checks(segments, needs)?;
             return Ok(Some(index));
         }
         let leaf = &self.stored_leaf(leaf)?;
@@ -101,9 +103,10 @@ impl Page {
             Layout::MiniBlock(layout) => MiniBlockIndex::want(layout, &self.buffers, segments, needs)?,
             Layout::Constant(layout) => ConstantIndex::want(layout, &self.buffers, segments, needs)?,
             Layout::Plain(layout) => {
-                // The items of a dictionary may take a round to know what to ask for.
-                if needs.len() == before {
-                    PlainIndex::want(layout, &self.buffers, segments, leaf, limits, needs)?;
+                // Nothing is read for an index without a dictionary: rows are asked for beside the checksums.
+                if !PlainIndex::want(layout, &self.buffers, segments, leaf, limits, needs)? {
+                    let index = PlainIndex::read(layout, &self.buffers, segments, leaf, limits)?;
+                    return Ok(Some(self.index.get_or_init(|| PageIndex::Plain(index))));
                 }
             }
             Layout::Sparse(layout) => SparseIndex::want(layout, &self.buffers, segments, needs)?,
@@ -224,7 +227,9 @@ impl<'p> PageRead<'p> {
         let page = self.page;
         let buffers = &page.buffers;
         // The index is there: `want` had nothing more to ask for.
-        let Some(index) = page.index(leaf, segments, limits, &mut Vec::new())? else {
+        let mut missing = Vec::new();
+        let Some(index) = page.index(leaf, segments, limits, &mut missing)?.filter(|_| missing.is_empty())
+        else {
             return Err(crate::Error::invalid("a page was decoded before its index was fetched"));
         };
         match (index, page.layout.storage()) {

@@ -144,10 +144,9 @@ proptest! {
     fn columns_ask_once_in_few_rounds_and_decode_the_same_however_bytes_are_cut(
         rows in rows().prop_filter("some rows", |r| !r.is_empty()),
         cut in 1u64..5000,
-        new in any::<bool>(),
+        version in prop::sample::select(vec![FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2]),
         checksums in any::<bool>(),
     ) {
-        let version = if new { FormatVersion::V2_2 } else { FormatVersion::V2_1 };
         let file = written(version, checksums);
         let columns = |bytes: &Bytes| {
             let file = File::from_bytes(bytes.clone(), &OpenOptions::default()).expect("a file of ours");
@@ -164,7 +163,9 @@ proptest! {
             // Once the handle has the index, one round fewer.
             let (again, warm) = decoded(field, &pieces, &rows, Serve::Pieces(&file, cut));
             prop_assert_eq!(&again, &expected);
-            prop_assert!(warm <= 2 && warm <= rounds, "{} takes {warm} rounds warm", whole.leaf.path);
+            // In 2.0 the offsets of lists come before, in columns of their own.
+            let most = 2 + whole.lists.len();
+            prop_assert!(warm <= most && warm <= rounds, "{} takes {warm} rounds warm", whole.leaf.path);
         }
     }
 }

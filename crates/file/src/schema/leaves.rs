@@ -75,6 +75,17 @@ pub(crate) struct Parent {
     pub(crate) is_first: bool,
 }
 
+/// A struct or list with a column of its own, by itself.
+#[derive(Debug, Clone)]
+pub(crate) struct ParentField {
+    pub(crate) column: u32,
+    pub(crate) is_list: bool,
+    pub(crate) path: String,
+    pub(crate) arrow: FieldRef,
+    /// Column of the innermost list around it.
+    pub(crate) list: Option<u32>,
+}
+
 impl Leaf {
     /// Columns of the lists above, outermost first; only in 2.0.
     pub(crate) fn lists(&self) -> impl Iterator<Item = u32> {
@@ -152,6 +163,60 @@ impl Schema {
             Ok(())
         })?;
         Ok(leaves)
+    }
+
+    /// The structs and lists that have columns of their own, in the order of those; only in 2.0.
+    pub(crate) fn parents(&self) -> Result<Vec<ParentField>> {
+        fn collect(
+            field: &Field,
+            path: String,
+            lists: &[u32],
+            out: &mut Vec<ParentField>,
+            path_bytes: &mut usize,
+        ) -> Result<()> {
+            let kind = field.kind();
+            let is_list = match kind {
+                FieldKind::Struct => false,
+                FieldKind::List | FieldKind::Map | FieldKind::FixedSizeList(_) => true,
+                _ => return Ok(()),
+            };
+            *path_bytes = path_bytes.saturating_add(path.len());
+            if *path_bytes > MAX_PATH_BYTES {
+                return Err(Error::limit(format!("column paths of more than {MAX_PATH_BYTES} bytes in all")));
+            }
+            let column = field.columns.start;
+            out.push(ParentField {
+                column,
+                is_list,
+                path: path.clone(),
+                arrow: field.arrow.clone(),
+                list: lists.last().copied(),
+            });
+            let mut inner = lists.to_vec();
+            inner.extend(is_list.then_some(column));
+            let mut seen = std::collections::HashMap::new();
+            for child in &field.children {
+                let nth = seen.entry(child.name()).or_insert(0usize);
+                *nth += 1;
+                let part = match kind {
+                    FieldKind::Struct => path_part(child.name(), *nth),
+                    _ => "item".to_owned(),
+                };
+                collect(child, join_path(&path, &part), &inner, out, path_bytes)?;
+            }
+            Ok(())
+        }
+        let mut out = Vec::new();
+        if !self.parents_have_columns {
+            return Ok(out);
+        }
+        let (mut seen, mut path_bytes) = (std::collections::HashMap::new(), 0);
+        for field in &self.fields {
+            let nth = seen.entry(field.name()).or_insert(0usize);
+            *nth += 1;
+            collect(field, path_part(field.name(), *nth), &[], &mut out, &mut path_bytes)?;
+        }
+        Ok(out)
     }
 
     /// Column index, path and field of every leaf, also of those this build cannot read.

@@ -30,7 +30,7 @@ use arrow_schema::{DataType, FieldRef, Metadata, SchemaRef};
 use crate::{FormatVersion, Limits, Result};
 
 pub use blob::BlobView;
-pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent, parents_have_columns};
+pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent, ParentField, parents_have_columns};
 pub(crate) use parts::{DescriptorParts, FieldPart};
 pub(crate) use project::{Projection, first_names};
 

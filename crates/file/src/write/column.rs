@@ -152,16 +152,20 @@ impl ColumnWriter {
     /// The same in 2.0: a page of values, and a page of offsets for every list whose first leaf this is.
     fn plain_pages(&mut self, page: &LeafPage, pages: &mut Vec<ColumnPage>) -> Result<()> {
         self.first_row += page.num_rows as u64;
+        // The pages of structs tell how many there are, whichever leaf is the first of their list.
+        let counts = self.tuning.is_empty_struct || self.parents.iter().any(|p| !p.is_list && p.is_first);
         // Layers are innermost first, lists outermost first.
         let list_layers = (0..page.layers.len()).rev().filter(|i| page.layers[*i].is_list());
         let lists = self.parents.iter().filter(|p| p.is_list);
         for ((layer, parent), num_items) in list_layers.zip(lists).zip(&mut self.num_items) {
-            if !parent.is_first {
+            if !parent.is_first && !counts {
                 continue;
             }
             if let Some(offsets) = plain::offsets(page, layer) {
                 *num_items += offsets.num_items();
-                pages.push((parent.column, new_page(offsets)));
+                if parent.is_first {
+                    pages.push((parent.column, new_page(offsets)));
+                }
             }
         }
         if page.values.len() > 0 && !self.tuning.is_empty_struct {

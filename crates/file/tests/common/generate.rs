@@ -404,6 +404,10 @@ impl Generator {
     }
 
     pub fn unsliced(&mut self, field: &Field, len: usize, may_be_null: bool) -> ArrayRef {
+        // 2.0 has no place for nulls of structs.
+        let holds_nulls =
+            self.wanted.version > FormatVersion::V2_0 || !matches!(field.data_type(), DataType::Struct(_));
+        let may_be_null = may_be_null && holds_nulls;
         let mut nulls = if field.is_nullable() && may_be_null { self.nulls(len) } else { None };
         let is_leaf =
             !field.data_type().is_nested() || matches!(field.data_type(), DataType::FixedSizeList(..));

@@ -59,7 +59,7 @@ impl Root {
 }
 
 impl PlainIndex {
-    /// What must be in memory to read the index: a dictionary, whole.
+    /// What must be in memory to read the index: a dictionary, whole. Says whether there is one.
     pub(crate) fn want(
         layout: &PlainLayout,
         buffers: &PageBuffers,
@@ -67,14 +67,15 @@ impl PlainIndex {
         leaf: &LeafShape<'_>,
         limits: &Limits,
         needs: &mut Vec<Range<u64>>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if let Root::Array(array) = Root::new(layout, leaf)?
             && let Some(dictionary) = array.dictionary()
         {
             let access = Access::new(buffers, segments, limits);
             dictionary.items.want(&(0..dictionary.num_items), &access, needs)?;
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     pub(crate) fn read(
