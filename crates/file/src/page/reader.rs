@@ -100,8 +100,7 @@ impl Page {
                 PageIndex::Constant(ConstantIndex::read(layout, &self.buffers, segments, leaf)?)
             }
             Layout::Sparse(layout) => {
-                let index =
-                    SparseIndex::read(layout, &self.buffers, segments, leaf, self.num_rows, limits)?;
+                let index = SparseIndex::read(layout, &self.buffers, segments, leaf, self.num_rows, limits)?;
                 PageIndex::Sparse(index)
             }
         };
