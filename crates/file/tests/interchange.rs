@@ -1,20 +1,23 @@
 //! The golden tables written by us and read by the official library, in a Python named by `PENNON_PYTHON`.
 //!
-//! Guards against: files that only we can read.
+//! Guards against: files that only we can read, and files that only others can.
 
 mod common;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Schema};
+use common::compare::difference;
+use common::counted::Counted;
 use common::engine::{
-    expected_projection, force_encoding, leaf_paths, random_encoding, random_options, whole, write,
+    Part, expected_projection, expected_take, force_encoding, leaf_paths, open, random_encoding, reading_exactly,
+    random_options, scan, take, whole, write,
 };
 use common::generate::{Generator, PACKED, Wanted};
-use common::official::{Job, ask, one, python};
+use common::official::{Job, ask, one, python, write_all};
 use common::rng::{Rng, seeds};
 use common::shared::goldens;
-use common::work::no_failures;
-use pennon_file::{FormatVersion, WriteOptions};
+use common::work::{caught, no_failures};
+use pennon_file::{File, FormatVersion, WriteOptions};
 
 /// Versions that are written.
 const VERSIONS: [&str; 3] = ["2.0", "2.1", "2.2"];
@@ -160,6 +163,95 @@ fn random_tables_written_by_us_in_any_way_are_read_by_the_official_library() {
     }
     println!("interchange: {} random tables, {} failed", jobs.len(), failures.len());
     no_failures("random interchange", &failures, |i| format!("PENNON_SEED={}", seeds[i]));
+}
+
+#[test]
+fn random_tables_written_by_the_official_library_as_2_3_are_read_by_us() {
+    let Some(python) = python("unstable interchange") else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let seeds: Vec<u64> = seeds("unstable interchange", 400).collect();
+    let mut jobs = Vec::new();
+    for (i, seed) in seeds.iter().enumerate() {
+        let mut rng = Rng::new(*seed);
+        let wanted = Wanted { official: true, ..Wanted::new(FormatVersion::V2_2) };
+        let mut g = Generator::new(rng.word(), wanted);
+        let schema = g.schema();
+        let most = *rng.pick(&[4, 20, 300, 3000]);
+        let rows = 1 + rng.below(most);
+        g.null_leaves = rng.chance(1, 12);
+        let batch = whole(&schema, &g.batches(&schema, rows));
+        // Half of the columns are asked to be sparse; the writer makes others so by itself.
+        let fields = schema.fields().iter().map(|field| {
+            let mut metadata = field.metadata().clone();
+            if !metadata.contains_key(PACKED) && rng.chance(1, 2) {
+                metadata.insert("lance-encoding:structural-encoding".to_owned(), "sparse".to_owned());
+            }
+            field.as_ref().clone().with_metadata(metadata)
+        });
+        let schema = Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone());
+        let batch =
+            RecordBatch::try_new(schema.into(), batch.columns().to_vec()).expect("only metadata differs");
+        jobs.push((batch, folder.path().join(format!("{i}.lance"))));
+    }
+    let written = write_all(&python, &jobs, "2.3", None);
+    let mut refused = std::collections::BTreeMap::new();
+    let mut layouts = std::collections::BTreeMap::new();
+    let mut failures = Vec::new();
+    for (i, ((batch, path), written)) in jobs.iter().zip(written).enumerate() {
+        if let Err(text) = written {
+            *refused.entry(text).or_insert(0) += 1;
+            continue;
+        }
+        let bytes = bytes::Bytes::from(std::fs::read(path).expect("it was written"));
+        match caught(|| read_in_parts(&bytes, batch, seeds[i])) {
+            Ok(found) => found.into_iter().for_each(|layout| *layouts.entry(layout).or_insert(0) += 1),
+            Err(text) => {
+                if let Some(kept) = std::env::var_os("PENNON_KEEP") {
+                    let _ = std::fs::copy(path, std::path::Path::new(&kept).join(format!("{i}.lance")));
+                }
+                failures.push((i, text));
+            }
+        }
+    }
+    let refusals: usize = refused.values().sum();
+    println!(
+        "interchange: {} of {} random tables written as 2.3 by the official library are read equal; layouts {layouts:?}",
+        jobs.len() - refusals - failures.len(),
+        jobs.len() - refusals
+    );
+    println!("interchange: {refusals} tables refused by the official writer: {refused:?}");
+    no_failures("unstable interchange", &failures, |i| format!("PENNON_SEED={}", seeds[i]));
+    assert!(refusals * 4 < jobs.len(), "{refusals} tables of {} were not tried", jobs.len());
+}
+
+/// Reads a file whole, in ranges and by takes; says which layouts its pages have.
+fn read_in_parts(bytes: &bytes::Bytes, batch: &RecordBatch, seed: u64) -> Result<Vec<&'static str>, String> {
+    let file = open(bytes).map_err(|e| format!("open: {e}"))?;
+    // The same bytes, fetched piece by piece.
+    let apart = File::from_read_at(Counted::new(bytes.clone()), &reading_exactly())
+        .map_err(|e| format!("open, by ranges: {e}"))?;
+    let same = |expected: &RecordBatch, found: pennon_file::Result<Vec<RecordBatch>>, what: String| {
+        let found = found.map_err(|e| format!("{what}: {e}"))?;
+        difference(std::slice::from_ref(expected), &found)
+            .map_or(Ok(()), |text| Err(format!("{what}: {text}; {}", batch.schema())))
+    };
+    same(batch, scan(&file, &Part::default()), "whole".into())?;
+    let small = Part { batch_rows: Some(7), batch_bytes: Some(512), ..Part::default() };
+    same(batch, scan(&file, &small), "small batches".into())?;
+    let mut rng = Rng::new(seed);
+    let rows = batch.num_rows();
+    for _ in 0..4 {
+        let start = rng.below(rows);
+        let n = 1 + rng.below(rows - start);
+        let part = Part { rows: Some(start as u64..(start + n) as u64), ..Part::default() };
+        same(&batch.slice(start, n), scan(&file, &part), format!("rows {start}+{n}"))?;
+        let asked: Vec<u64> = (0..rng.within(1, 40)).map(|_| rng.below(rows) as u64).collect();
+        same(&expected_take(batch, &asked), take(&file, &asked, None), format!("take {asked:?}"))?;
+        same(&expected_take(batch, &asked), take(&apart, &asked, None), format!("take {asked:?}, by ranges"))?;
+    }
+    same(batch, scan(&apart, &Part::default()), "whole, by ranges".into())?;
+    let inspection = file.inspect().map_err(|e| format!("inspect: {e}"))?;
+    Ok(inspection.columns.iter().flat_map(|c| c.pages.iter().map(|p| p.layout)).collect())
 }
 
 fn has_packed_in_list(field: &Field, in_list: bool) -> bool {

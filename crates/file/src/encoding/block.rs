@@ -81,10 +81,11 @@ pub(super) fn decode(
         }
         (Encoding::FixedSizeList { .. }, ValueType::List { .. }) => {
             let codec = ListCodec::new(encoding, shape, true)?;
-            flat::check(codec.row_bytes(), data, num_values)?;
+            let stride = codec.block_stride(data.len(), num_values);
+            flat::check(stride, data, num_values)?;
             // Rows of nothing but null items are small beside what they become.
             admit(num_values, shape.fixed_bytes().unwrap_or(0), limits)?;
-            codec.decode_strided(data, codec.row_bytes(), 0, num_values, out)?;
+            codec.decode_strided(data, stride, 0, num_values, out)?;
         }
         _ => corrupt!("block encoding {} for values of {shape:?}", encoding.describe()),
     }

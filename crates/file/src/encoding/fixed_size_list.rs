@@ -72,7 +72,8 @@ impl ListCodec {
             (Encoding::Flat { bits }, ValueType::Fixed(width)) if *bits == *width as u64 * 8 => {
                 Items::Bytes(*width)
             }
-            (Encoding::Constant { value: None }, ValueType::Fixed(_))
+            // Items of any shape: lists of 2.3 whose items are all null say so at the layer where it holds.
+            (Encoding::Constant { value: None }, _)
                 if per_value && layers.last().is_some_and(|l| l.has_validity) =>
             {
                 Items::AllNull
@@ -102,6 +103,15 @@ impl ListCodec {
         let validity: usize =
             self.layers.iter().filter(|l| l.has_validity).map(|l| l.per_row.div_ceil(8)).sum();
         validity + self.item_bytes()
+    }
+
+    /// Bytes from row to row in a block of `bytes`. The official writer of 2.3 (14.0.2) repeats the validity of
+    /// lists that have only null items, which its own reader then refuses; what is repeated says nothing new.
+    pub(super) fn block_stride(&self, bytes: usize, num_values: usize) -> usize {
+        let row = self.row_bytes();
+        let repeated = row + self.per_row().div_ceil(8);
+        let all_null = matches!(self.items, Items::AllNull);
+        if all_null && Some(bytes) == num_values.checked_mul(repeated) { repeated } else { row }
     }
 
     /// Bytes of the items of a row.

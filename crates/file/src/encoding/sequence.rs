@@ -147,6 +147,30 @@ impl Sequence {
         self.len().checked_sub(1).map(|last| self.get(last))
     }
 
+    /// The different numbers at `range`, which must lie inside, that are below `bound`; ascending.
+    pub(crate) fn different(&self, range: &std::ops::Range<u64>, bound: u64) -> Vec<u64> {
+        if range.start >= range.end {
+            return Vec::new();
+        }
+        let mut found: Vec<u64> = match self {
+            Self::Rule { first: 0, second: 0, .. } => vec![self.get(range.start)],
+            // A rule does not fall: what is below the bound comes first.
+            Self::Rule { .. } => {
+                (range.start..range.end).map(|i| self.get(i)).take_while(|n| *n < bound).collect()
+            }
+            Self::Listed(numbers) => numbers[range.start as usize..range.end as usize].to_vec(),
+            Self::Runs(runs) => {
+                let first = runs.ends.partition_point(|end| *end <= range.start);
+                let last = runs.ends.partition_point(|end| *end < range.end);
+                runs.bases[first..=last].to_vec()
+            }
+        };
+        found.sort_unstable();
+        found.dedup();
+        found.truncate(found.partition_point(|n| *n < bound));
+        found
+    }
+
     /// All numbers together, where they are a simple sequence.
     fn total(&self) -> Result<u128> {
         Ok(match self {

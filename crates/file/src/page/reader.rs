@@ -138,8 +138,7 @@ impl Page {
                 PageIndex::Plain(PlainIndex::read(layout, &self.buffers, segments, leaf, limits)?)
             }
             Layout::Sparse(layout) => {
-                let index =
-                    SparseIndex::read(layout, &self.buffers, segments, leaf, self.num_rows, limits)?;
+                let index = SparseIndex::read(layout, &self.buffers, segments, leaf, self.num_rows, limits)?;
                 PageIndex::Sparse(index)
             }
             Layout::Blob(_) => unreachable!("what a page stores is never laid out as a blob"),

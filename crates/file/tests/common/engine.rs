@@ -225,6 +225,7 @@ pub fn reading_exactly() -> OpenOptions {
 /// No mapping; ranges closer than `gap` are read together.
 pub fn reading(gap: u64) -> OpenOptions {
     let mut options = OpenOptions::default();
+    options.allow_unstable = true;
     options.source.mapping = MappingPolicy::Never;
     options.source.coalesce_gap = gap;
     options

@@ -98,9 +98,47 @@ fn read_stream(path: &Path) -> Result<Vec<RecordBatch>, String> {
 pub fn ask(python: &Path, jobs: &[Job]) -> Vec<Result<(), String>> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let out = |id: usize| folder.path().join(id.to_string()).to_string_lossy().into_owned();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/interchange.py");
-    let mut results: Vec<Result<(), String>> = Vec::with_capacity(jobs.len());
-    while results.len() < jobs.len() {
+    let lines: Vec<Value> = jobs
+        .iter()
+        .enumerate()
+        .map(|(id, job)| {
+            json!({"id": id, "file": job.file, "columns": job.columns, "ranges": job.ranges, "takes": job.takes, "out": out(id)})
+        })
+        .collect();
+    let results = run(python, "interchange.py", &lines, |id| jobs[id].compare(&out(id)));
+    results.iter().enumerate().filter(|(_, r)| r.is_err()).for_each(|(i, _)| keep(&jobs[i], i));
+    results
+}
+
+/// Has the official library write `batch` as a file of format version `version`, for each job.
+pub fn write_all(
+    python: &Path,
+    jobs: &[(RecordBatch, PathBuf)],
+    version: &str,
+    max_page_bytes: Option<u64>,
+) -> Vec<Result<(), String>> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut lines = Vec::new();
+    for (id, (batch, out)) in jobs.iter().enumerate() {
+        let file = folder.path().join(format!("{id}.arrow"));
+        write_ipc(&file, batch);
+        lines.push(
+            json!({"id": id, "file": file, "out": out, "version": version, "max_page_bytes": max_page_bytes}),
+        );
+    }
+    run(python, "write.py", &lines, |_| Ok(()))
+}
+
+/// Gives `lines` to a script of the folder `python`, and `then` each line that it answers without an error.
+fn run(
+    python: &Path,
+    script: &str,
+    lines: &[Value],
+    mut then: impl FnMut(usize) -> Result<(), String>,
+) -> Vec<Result<(), String>> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python").join(script);
+    let mut results: Vec<Result<(), String>> = Vec::with_capacity(lines.len());
+    while results.len() < lines.len() {
         let first = results.len();
         let mut child = Command::new(python)
             .arg(&script)
@@ -110,16 +148,10 @@ pub fn ask(python: &Path, jobs: &[Job]) -> Vec<Result<(), String>> {
             .spawn()
             .unwrap_or_else(|e| panic!("{}: {e}", python.display()));
         let mut stdin = child.stdin.take().expect("piped");
-        let lines: Vec<String> = (first..jobs.len())
-            .map(|id| {
-                let job = &jobs[id];
-                json!({"id": id, "file": job.file, "columns": job.columns, "ranges": job.ranges, "takes": job.takes, "out": out(id)}).to_string()
-            })
-            .collect();
         let answers = BufReader::new(child.stdout.take().expect("piped"));
         std::thread::scope(|scope| {
             // A process that died does not read the rest: that is found out below.
-            scope.spawn(move || lines.iter().try_for_each(|l| writeln!(stdin, "{l}")));
+            scope.spawn(move || lines[first..].iter().try_for_each(|l| writeln!(stdin, "{l}")));
             for line in answers.lines().map_while(Result::ok) {
                 let Ok(answer) = serde_json::from_str::<Value>(&line) else { continue };
                 let id = results.len();
@@ -128,31 +160,33 @@ pub fn ask(python: &Path, jobs: &[Job]) -> Vec<Result<(), String>> {
                 }
                 results.push(match answer["error"].as_str() {
                     Some(error) => Err(format!("official: {error}")),
-                    None => jobs[id].compare(&out(id)),
+                    None => then(id),
                 });
             }
         });
         let status = child.wait().expect("the child was started");
-        if results.len() < jobs.len() && !status.success() {
-            results.push(Err(format!("official: the reader's process ended with {status}")));
+        if results.len() < lines.len() && !status.success() {
+            results.push(Err(format!("official: its process ended with {status}")));
         } else if results.len() == first {
             panic!("{} answered nothing: does it have the official library?", python.display());
         }
     }
-    results.iter().enumerate().filter(|(_, r)| r.is_err()).for_each(|(i, _)| keep(&jobs[i], i));
     results
+}
+
+fn write_ipc(path: &Path, batch: &RecordBatch) {
+    let file = std::fs::File::create(path).expect("the folder takes files");
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema()).expect("IPC");
+    writer.write(batch).and_then(|()| writer.finish()).expect("IPC");
 }
 
 /// Keeps a failed job's file and the values it should hold in the folder `PENNON_KEEP`, if it is set.
 fn keep(job: &Job, number: usize) {
     let Some(folder) = std::env::var_os("PENNON_KEEP").map(PathBuf::from) else { return };
     let kept = std::fs::create_dir_all(&folder)
-        .and_then(|()| std::fs::copy(&job.file, folder.join(format!("{number}.lance"))))
-        .and_then(|_| std::fs::File::create(folder.join(format!("{number}.arrow"))));
-    let file = kept.expect("PENNON_KEEP names a folder to write to");
-    let schema = job.expected.schema();
-    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &schema).expect("IPC");
-    writer.write(&job.expected).and_then(|()| writer.finish()).expect("IPC");
+        .and_then(|()| std::fs::copy(&job.file, folder.join(format!("{number}.lance"))));
+    kept.expect("PENNON_KEEP names a folder to write to");
+    write_ipc(&folder.join(format!("{number}.arrow")), &job.expected);
     println!("kept: {number}: {}", job.name);
 }
 

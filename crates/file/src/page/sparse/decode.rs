@@ -7,15 +7,16 @@ use std::ops::Range;
 use super::super::leaf_data::{LeafData, Structure as Levels, too_large_for_offsets};
 use super::super::mini_block::{self, MiniBlockPage};
 use super::super::scratch::PageScratch;
-use super::super::{PageBuffers, full_zip};
-use super::index::{SparseIndex, ValuesIndex};
+use super::super::{LevelScheme, PageBuffers, full_zip};
+use super::index::{SparseIndex, ValuesIndex, stretches};
 use super::walk::Walker;
 use super::{SparseLayout, SparseValues};
-use crate::encoding::Values;
+use crate::encoding::{Arena, Values};
 use crate::error::corrupt;
 use crate::io::Segments;
 use crate::page::constant::repeat_value;
 use crate::page::full_zip::FullZipPage;
+use crate::schema::Nesting;
 use crate::{Error, Limits, Result};
 
 /// Levels that are gathered before their values are decoded together.
@@ -202,30 +203,26 @@ fn append_values(
             })?;
             Ok(done)
         }
-        (ValuesIndex::Indexed { indices, items }, _) => {
-            let mut done = 0;
-            let mut places: Vec<u32> = Vec::new();
+        (
+            ValuesIndex::Indexed { indices, items, num_items, buffers },
+            SparseValues::Indexed { items: layout, .. },
+        ) => {
+            let zipped = FullZipPage { layout, index: items, buffers, segments: page.segments };
+            let items = Items { page: &zipped, limits: page.limits };
+            let mut places: Vec<u64> = Vec::with_capacity(count);
             each_run(page, block, def, &wanted, |slots, valid| {
-                let n = (slots.end - slots.start) as usize;
-                if !valid {
+                if valid {
+                    places.extend(slots.map(|slot| indices.get(slot)));
+                } else {
                     // What index a null has says nothing.
-                    out.values.push_defaults(n);
-                    done += n;
-                    return Ok(true);
+                    places.resize(places.len() + (slots.end - slots.start) as usize, NULL);
                 }
-                places.clear();
-                for slot in slots {
-                    let index = indices.get(slot);
-                    if index >= items.len() as u64 {
-                        corrupt!("index {index} of slot {slot} into {} items", items.len());
-                    }
-                    places.push(index as u32);
-                }
-                let appended = out.values.gather(items, &places)?;
-                done += appended;
-                Ok(appended == n)
+                Ok(true)
             })?;
-            Ok(done)
+            if let Some(index) = places.iter().find(|index| **index >= *num_items && **index != NULL) {
+                corrupt!("index {index} into {num_items} items");
+            }
+            items.append(&places, budget, out, scratch)
         }
         (ValuesIndex::Constant(value), _) => repeat_value(&mut out.values, value, count),
         (ValuesIndex::None, _) => {
@@ -235,7 +232,66 @@ fn append_values(
             out.values.push_defaults(count);
             Ok(count)
         }
-        (ValuesIndex::Zipped { .. }, _) => unreachable!("an index is made for its page's layout"),
+        (ValuesIndex::Zipped { .. } | ValuesIndex::Indexed { .. }, _) => {
+            unreachable!("an index is made for its page's layout")
+        }
+    }
+}
+
+/// Stands for an index where there is no value.
+const NULL: u64 = u64::MAX;
+
+/// The items of indexed values.
+struct Items<'a> {
+    page: &'a FullZipPage<'a>,
+    limits: &'a Limits,
+}
+
+impl Items<'_> {
+    /// Appends the items at `places`; says how many went in. Every item is decoded once for as many places as the
+    /// budget of `out` allows to hold in memory beside it.
+    fn append(
+        &self,
+        places: &[u64],
+        budget: usize,
+        out: &mut LeafData,
+        scratch: &mut PageScratch,
+    ) -> Result<usize> {
+        let mut done = 0;
+        let mut count = places.len();
+        while done < places.len() {
+            let now = &places[done..places.len().min(done + count)];
+            let mut wanted: Vec<u64> = now.iter().copied().filter(|place| *place != NULL).collect();
+            wanted.sort_unstable();
+            wanted.dedup();
+            let most = usize::try_from(self.limits.buffer_bytes).unwrap_or(usize::MAX);
+            let most = if now.len() > 1 { most.min(budget.saturating_mul(2).max(1 << 20)) } else { most };
+            let scheme = LevelScheme::new(&[Nesting::Item]);
+            let mut items = LeafData::new(&out.values.shape(), &scheme, 0, most, &Arena::default());
+            let ranges = stretches(wanted.iter().copied());
+            let complete =
+                ranges.is_empty() || full_zip::decode(self.page, &ranges, &mut items, scratch)?;
+            if !complete && now.len() > 1 {
+                count = now.len() / 2;
+                continue;
+            }
+            if items.num_rows != wanted.len() {
+                return Err(Error::limit(format!("an item of more than {most} bytes")));
+            }
+            // Behind them one for the nulls, which are larger than all places.
+            items.values.push_defaults(1);
+            let mut indices = Vec::with_capacity(now.len());
+            for place in now {
+                let at = wanted.partition_point(|w| w < place);
+                indices.push(at as u32);
+            }
+            let appended = out.values.gather(&items.values, &indices)?;
+            done += appended;
+            if appended < now.len() {
+                break;
+            }
+        }
+        Ok(done)
     }
 }
 
@@ -248,7 +304,8 @@ fn each_run(
     mut each: impl FnMut(Range<u64>, bool) -> Result<bool>,
 ) -> Result<()> {
     let max_visible = page.index.max_visible;
-    let mut levels = def.iter().filter(|def| **def <= max_visible).skip(wanted.start).map(|def| *def == 0).peekable();
+    let mut levels =
+        def.iter().filter(|def| **def <= max_visible).skip(wanted.start).map(|def| *def == 0).peekable();
     for slots in part(&block.slots, wanted) {
         let mut start = slots.start;
         while start < slots.end

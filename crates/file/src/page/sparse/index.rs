@@ -1,18 +1,17 @@
 //! What a handle keeps of a sparse page: its structure, and the index of its values.
 //!
 //! Bound on reads: all buffers of the structure, and of the values what their own layout keeps: chunk table and
-//! dictionary, or for indexed values all of them.
+//! dictionary, or the indices of indexed values.
 
 use std::ops::Range;
 
-use super::super::full_zip::{self, FullZipIndex, FullZipPage};
-use super::super::leaf_data::{LeafData, LeafShape};
+use super::super::full_zip::FullZipIndex;
+use super::super::leaf_data::LeafShape;
 use super::super::mini_block::MiniBlockIndex;
-use super::super::scratch::PageScratch;
 use super::super::{FullZipLayout, LevelScheme, MiniBlockLayout, PageBuffers, ZipWidth};
 use super::structure::Structure;
 use super::{SparseLayer, SparseLayout, SparseValues};
-use crate::encoding::{Arena, Encoding, Sequence, Values, has_payload};
+use crate::encoding::{Encoding, Sequence, Values, has_payload};
 use crate::error::corrupt;
 use crate::io::Segments;
 use crate::page::constant::inline_scalar;
@@ -31,10 +30,20 @@ pub(crate) struct SparseIndex {
 /// What is kept of the values.
 #[derive(Debug)]
 pub(super) enum ValuesIndex {
-    Chunked { layout: MiniBlockLayout, index: MiniBlockIndex },
-    Zipped { index: FullZipIndex },
-    /// An index into `items` for each leaf slot.
-    Indexed { indices: Sequence, items: Values },
+    Chunked {
+        layout: MiniBlockLayout,
+        index: MiniBlockIndex,
+    },
+    Zipped {
+        index: FullZipIndex,
+    },
+    /// An index for each leaf slot, and the items, whose `buffers` are the page's without the first.
+    Indexed {
+        indices: Sequence,
+        items: FullZipIndex,
+        num_items: u64,
+        buffers: PageBuffers,
+    },
     Constant(Values),
     None,
 }
@@ -55,15 +64,18 @@ fn num_value_buffers(values: &SparseValues) -> usize {
 
 /// The sequences of the structure in the order of their buffers.
 fn sequences(layout: &SparseLayout) -> impl Iterator<Item = &Encoding> {
-    layout.layers.iter().flat_map(|layer| match layer {
-        SparseLayer::Item { validity } | SparseLayer::FixedSizeList { validity, .. } => {
-            [None, None, Some(&validity.positions)]
-        }
-        SparseLayer::List(list) => {
-            [Some(&list.positions), Some(&list.counts), Some(&list.validity.positions)]
-        }
-    })
-    .flatten()
+    layout
+        .layers
+        .iter()
+        .flat_map(|layer| match layer {
+            SparseLayer::Item { validity } | SparseLayer::FixedSizeList { validity, .. } => {
+                [None, None, Some(&validity.positions)]
+            }
+            SparseLayer::List(list) => {
+                [Some(&list.positions), Some(&list.counts), Some(&list.validity.positions)]
+            }
+        })
+        .flatten()
 }
 
 impl SparseIndex {
@@ -81,7 +93,7 @@ impl SparseIndex {
         }
         let mut whole = |index: usize| buffers.want(index, 0..buffers.len(index)?, segments, needs);
         match &layout.values {
-            SparseValues::Indexed { .. } => (0..first).try_for_each(&mut whole)?,
+            SparseValues::Indexed { .. } => whole(0)?,
             SparseValues::Chunked(layout) => MiniBlockIndex::want(layout, buffers, segments, needs)?,
             SparseValues::Zipped(_) | SparseValues::Constant(_) | SparseValues::None => {}
         }
@@ -168,12 +180,35 @@ impl SparseIndex {
                 }
                 Ok(())
             }
-            ValuesIndex::Indexed { .. } | ValuesIndex::Constant(_) | ValuesIndex::None => Ok(()),
+            ValuesIndex::Indexed { indices, items, num_items, buffers } => {
+                let mut wanted: Vec<u64> = slots.flat_map(|s| indices.different(&s, *num_items)).collect();
+                wanted.sort_unstable();
+                wanted.dedup();
+                let wanted = stretches(wanted);
+                let before = needs.len();
+                items.want_offsets(buffers, &wanted, segments, needs)?;
+                if needs.len() == before {
+                    items.want_rows(buffers, &wanted, segments, needs)?;
+                }
+                Ok(())
+            }
+            ValuesIndex::Constant(_) | ValuesIndex::None => Ok(()),
         }
     }
 }
 
-/// Reads all indices and all items.
+/// Stretches of numbers that rise.
+pub(super) fn stretches(numbers: impl IntoIterator<Item = u64>) -> Vec<Range<u64>> {
+    let mut out: Vec<Range<u64>> = Vec::new();
+    for number in numbers {
+        match out.last_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ => out.push(number..number + 1),
+        }
+    }
+    out
+}
+
 fn read_indexed(
     indices: &Encoding,
     layout: &FullZipLayout,
@@ -190,19 +225,9 @@ fn read_indexed(
         return Err(Error::unsupported("indexed values in a file with checksums"));
     }
     let data = buffers.whole(segments, 0)?;
-    let indices =
-        Sequence::decode(indices, data, num_slots, 32, limits).map_err(|e| e.in_buffer(0))?;
+    let indices = Sequence::decode(indices, data, num_slots, 32, limits).map_err(|e| e.in_buffer(0))?;
     // The items' own buffers are behind that of the indices.
     let own = PageBuffers::new(buffers.ranges()[1..3].to_vec(), None);
-    let index = FullZipIndex::read(layout, &own, leaf, layout.num_items, limits)?;
-    let most = usize::try_from(limits.buffer_bytes).unwrap_or(usize::MAX);
-    let mut items = LeafData::new(leaf.shape, leaf.scheme, 0, most, &Arena::default());
-    let page = FullZipPage { layout, index: &index, buffers: &own, segments };
-    let all = 0..layout.num_items;
-    let complete = layout.num_items == 0
-        || full_zip::decode(&page, std::slice::from_ref(&all), &mut items, &mut PageScratch::default())?;
-    if !complete {
-        return Err(Error::limit(format!("items of indexed values take more than {most} bytes")));
-    }
-    Ok(ValuesIndex::Indexed { indices, items: items.values })
+    let items = FullZipIndex::read(layout, &own, leaf, layout.num_items, limits)?;
+    Ok(ValuesIndex::Indexed { indices, items, num_items: layout.num_items, buffers: own })
 }
