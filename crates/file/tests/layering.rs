@@ -57,7 +57,7 @@ const COMMON: [&str; 3] = ["error", "limits", "version"];
 const UNSAFE_SITES: [&str; 3] = ["array/build.rs", "encoding/arena.rs", "io/mmap.rs"];
 
 /// Files that may speak protobuf, besides the generated code itself.
-const SPEAK_PROTOBUF: [&str; 7] = [
+const SPEAK_PROTOBUF: [&str; 8] = [
     "container/column.rs",
     "container/encoder.rs",
     "encoding/wire.rs",

@@ -197,11 +197,3 @@ fn room(page: &PlainPage<'_>, out: &LeafData) -> u64 {
     };
     rows.max(u64::from(out.num_rows == 0))
 }
-
-/// The items of a dictionary page, for those that look at them.
-#[cfg(test)]
-impl PlainIndex {
-    pub(super) fn dictionary(&self) -> Option<&std::sync::Arc<crate::encoding::Values>> {
-        self.items.as_ref().map(|items| &items.values)
-    }
-}
