@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pennon_file::io::MappingPolicy;
-use pennon_file::{Error, File, FileWriter, OpenOptions, Result, WriteOptions};
+use pennon_file::{BlobView, Error, File, FileWriter, OpenOptions, Result, WriteOptions};
 
 use crate::input::Bytes;
 use crate::output::{Buffered, Output, Staged, unbuffer};
@@ -45,12 +45,18 @@ impl Source {
         if columns.iter().any(|column| column.contains('#')) {
             return None;
         }
-        let schema = self.file.schema_of(columns).ok()?;
+        let schema = self.file.schema_as(Some(columns), BlobView::Values).ok()?;
         Projection::new(name, &schema, columns).ok()
     }
 
+    /// The schema with blobs as bytes, which is how they are converted.
+    pub(crate) fn schema(&self) -> Result<SchemaRef> {
+        self.file.schema_as(None, BlobView::Values)
+    }
+
     pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
-        let mut scan = self.file.scan().batch_rows(selection.batch_rows).batch_bytes(selection.batch_bytes);
+        let scan = self.file.scan().blobs(BlobView::Values);
+        let mut scan = scan.batch_rows(selection.batch_rows).batch_bytes(selection.batch_bytes);
         if selection.threads > 0 {
             scan = scan.threads(selection.threads);
         }
@@ -71,7 +77,7 @@ impl Source {
         selection: &Selection,
         projection: Option<&Projection>,
     ) -> Result<Batches> {
-        let mut take = self.file.take(rows).batch_bytes(selection.batch_bytes);
+        let mut take = self.file.take(rows).blobs(BlobView::Values).batch_bytes(selection.batch_bytes);
         if let Some(projection) = projection {
             take = take.columns(projection.paths_in_file_order());
         }

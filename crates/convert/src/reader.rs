@@ -148,7 +148,7 @@ impl Reader {
     /// The schema of all columns. Of a wide Lance file it is read when this is first called.
     pub fn schema(&self) -> Result<SchemaRef> {
         Ok(match &self.source {
-            Source::Lance(s) => s.file().schema()?,
+            Source::Lance(s) => s.schema()?,
             Source::Parquet(s) => s.schema(),
             Source::Arrow(s) => s.schema(),
             Source::ArrowStream(s) => s.schema(),

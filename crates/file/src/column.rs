@@ -45,8 +45,8 @@ pub(crate) struct Column {
     pub(crate) lists: Vec<Arc<ListColumn>>,
     /// The levels of an item by itself, below such lists.
     item_scheme: LevelScheme,
-    /// Shape of what pages store, where that is not the leaf's.
-    stored: Option<ValueType>,
+    /// Whether nulls are descriptors of their own, as blobs of 2.0 have them.
+    null_descriptors: bool,
 }
 
 /// Parses the descriptions of a column's pages; gives them and their length in all.
@@ -132,10 +132,9 @@ impl Column {
             DataType::Dictionary(key, _) => key.primitive_width(),
             _ => None,
         };
-        let stored = (leaf.kind == LeafKind::Blob && is_plain)
-            .then(|| ValueType::Struct(vec![ValueType::Fixed(8), ValueType::Fixed(8)]));
+        let null_descriptors = leaf.kind == LeafKind::Blob && is_plain;
         let item_scheme = LevelScheme::new(&[Nesting::Item]);
-        Ok(Self { leaf, keys, scheme, pages, num_slots, lists, item_scheme, stored })
+        Ok(Self { leaf, keys, scheme, pages, num_slots, lists, item_scheme, null_descriptors })
     }
 
     /// Fails unless the pages add up to the rows that the descriptor announces.
@@ -164,12 +163,7 @@ impl Column {
 
     pub(crate) fn leaf_shape(&self) -> LeafShape<'_> {
         let scheme = if self.lists.is_empty() { &self.scheme } else { &self.item_scheme };
-        LeafShape { shape: self.stored_shape(), keys: self.keys, scheme, is_offsets: false }
-    }
-
-    /// Shape of what pages store.
-    pub(crate) fn stored_shape(&self) -> &ValueType {
-        self.stored.as_ref().unwrap_or(&self.leaf.shape)
+        LeafShape { shape: &self.leaf.shape, keys: self.keys, scheme, is_offsets: false }
     }
 
     /// Bytes in Arrow memory that every row takes at least, whatever is in it.
@@ -254,11 +248,12 @@ impl Column {
         arena: &Arena,
         limits: &'c Limits,
     ) -> ColumnRead<'c> {
-        if self.lists.is_empty() {
-            ColumnRead::Leaf(self.read_slots(rows, budget, arena, limits))
+        let rows = if self.lists.is_empty() {
+            RowsRead::Leaf(self.read_slots(rows, budget, arena, limits))
         } else {
-            ColumnRead::Lists(Box::new(ListRead::new(self, rows, budget, arena, limits)))
-        }
+            RowsRead::Lists(Box::new(ListRead::new(self, rows, budget, arena, limits)))
+        };
+        ColumnRead { column: self, rows }
     }
 
     /// As [`read`](Self::read), of values alone where lists have columns of their own: `rows` are items then.
@@ -318,7 +313,13 @@ fn page_reads(pages: &[Page], slots: impl Iterator<Item = Range<u64>>) -> Vec<(u
 
 /// A decoder of some rows of a column.
 #[derive(Debug)]
-pub(crate) enum ColumnRead<'c> {
+pub(crate) struct ColumnRead<'c> {
+    column: &'c Column,
+    rows: RowsRead<'c>,
+}
+
+#[derive(Debug)]
+enum RowsRead<'c> {
     Leaf(LeafRead<'c>),
     /// Where lists have columns of their own.
     Lists(Box<ListRead<'c>>),
@@ -328,10 +329,17 @@ impl Decode for ColumnRead<'_> {
     type Output = LeafData;
 
     fn step(&mut self, segments: &Segments) -> Result<Step<LeafData>> {
-        match self {
-            Self::Leaf(read) => read.step(segments),
-            Self::Lists(read) => read.step(segments),
-        }
+        let step = match &mut self.rows {
+            RowsRead::Leaf(read) => read.step(segments),
+            RowsRead::Lists(read) => read.step(segments),
+        }?;
+        Ok(match step {
+            Step::Done(mut data) if self.column.null_descriptors => {
+                crate::page::blob::find_nulls(&mut data, &self.column.scheme)?;
+                Step::Done(data)
+            }
+            step => step,
+        })
     }
 }
 

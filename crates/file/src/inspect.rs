@@ -5,9 +5,12 @@ use std::ops::Range;
 use arrow_schema::Field;
 
 use crate::Result;
+use crate::blob::total_bytes;
+use crate::column::Column;
 use crate::container::{KIND_CHECKSUMS, KIND_DIRECTORY, Metadata};
 use crate::page::{Layer, Layout, Page};
 use crate::read::File;
+use crate::schema::{BlobView, LeafKind};
 
 /// The make-up of a file. See [`File::inspect`].
 #[derive(Debug, Clone)]
@@ -43,6 +46,9 @@ pub struct ColumnInspection {
     pub data_type: String,
     /// Bytes of all page buffers.
     pub bytes: u64,
+    /// Bytes that the descriptors of a blob column refer to, in this file or others; `None` for other columns, and where
+    /// the descriptors cannot be read.
+    pub blob_bytes: Option<u64>,
     /// Values stored, nulls that own a slot included.
     pub num_values: u64,
     /// Pages, in row order.
@@ -89,7 +95,7 @@ pub struct PageInspection {
 }
 
 impl File {
-    /// Reads the descriptions of all pages.
+    /// Reads the descriptions of all pages, and the descriptors of blobs.
     ///
     /// # Errors
     /// Metadata that cannot be read or contradicts itself.
@@ -109,7 +115,9 @@ impl File {
         let columns = projected.columns.iter().map(|column| {
             let pages = column.pages.iter().enumerate();
             let pages = pages.map(|(i, page)| inspect_page(page, column.page_rows(i))).collect();
-            (column.leaf.column, inspect_column(&column.leaf.path, &column.leaf.arrow, pages))
+            let mut found = inspect_column(&column.leaf.path, &column.leaf.arrow, pages);
+            found.blob_bytes = self.blob_bytes(column);
+            (column.leaf.column, found)
         });
         let mut columns: Vec<(u32, ColumnInspection)> = columns.collect();
         let tables = self.tables()?;
@@ -130,12 +138,24 @@ impl File {
     }
 }
 
+impl File {
+    fn blob_bytes(&self, column: &Column) -> Option<u64> {
+        if !matches!(column.leaf.kind, LeafKind::Blob | LeafKind::BlobDescriptor) {
+            return None;
+        }
+        let path = std::slice::from_ref(&column.leaf.path);
+        let projected = self.project_as(Some(path), BlobView::Descriptors).ok()?;
+        total_bytes(&projected).ok().flatten()
+    }
+}
+
 fn inspect_column(path: &str, field: &Field, pages: Vec<PageInspection>) -> ColumnInspection {
     let stored = pages.iter().flat_map(|p| &p.buffers).map(|(_, bytes)| *bytes);
     ColumnInspection {
         path: path.to_owned(),
         data_type: field.data_type().to_string(),
         bytes: stored.fold(0, u64::saturating_add),
+        blob_bytes: None,
         // What pages say of themselves is not checked before they are read.
         num_values: pages.iter().fold(0, |sum, p| p.num_values.saturating_add(sum)),
         pages,

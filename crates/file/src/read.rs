@@ -123,6 +123,18 @@ impl File {
         Ok(self.projection(Some(columns))?.schema.to_arrow())
     }
 
+    /// The schema of batches of all or some columns that show blobs in this way.
+    ///
+    /// # Errors
+    /// Those of [`schema`](Self::schema) and [`schema_of`](Self::schema_of).
+    pub fn schema_as(&self, columns: Option<&[String]>, view: BlobView) -> Result<SchemaRef> {
+        let schema = match columns {
+            Some(_) => self.projection(columns)?.schema.to_arrow(),
+            None => self.tables()?.schema.to_arrow(),
+        };
+        Ok(schema::blob::view(&schema, view))
+    }
+
     /// Rows of the file.
     pub fn num_rows(&self) -> u64 {
         self.inner.metadata.num_rows

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::blob::Walk;
 use crate::container::ReadGlobalBuffer;
 use crate::error::corrupt;
 use crate::io::drive;
@@ -21,7 +22,7 @@ pub struct VerifyReport {
     pub columns: u64,
     /// Pages decoded.
     pub pages: u64,
-    /// Bytes of page and global buffers looked at.
+    /// Bytes of page and global buffers looked at, and of blobs in the file itself.
     pub bytes: u64,
     /// Those of them that no checksum covers.
     pub unchecked_bytes: u64,
@@ -65,11 +66,12 @@ impl File {
         }
         let leaves = tables.schema.leaves()?;
         let count = leaves.len();
+        let mut walk = Walk::default();
         for (i, (leaf, steps)) in leaves.into_iter().zip(tables.schema.leaf_steps()).enumerate() {
             report.columns += 1;
             self.source().check_unchanged()?;
-            match tables.schema.project_steps(&[steps]).and_then(|p| self.projected(p, BlobView::Auto)) {
-                Ok(projected) => self.verify_column(&projected, &mut report),
+            match tables.schema.project_steps(&[steps]).and_then(|p| self.projected(p, BlobView::Descriptors)) {
+                Ok(projected) => self.verify_column(&projected, &mut walk, &mut report),
                 Err(e) => report.faults.push(e.in_column(&leaf.path)),
             }
             progress((i + 1) as f64 / count as f64);
@@ -79,6 +81,9 @@ impl File {
             let fault = self.verify_parent(&parent, &mut report).err();
             report.faults.extend(fault.map(|e| e.in_column(&parent.path)));
         }
+        // Nothing covers the bytes of blobs.
+        report.bytes += walk.bytes;
+        report.unchecked_bytes += walk.bytes;
         Ok(report)
     }
 
@@ -123,7 +128,7 @@ impl File {
         report.faults.len() == before
     }
 
-    fn verify_column(&self, projected: &Projected, report: &mut VerifyReport) {
+    fn verify_column(&self, projected: &Projected, walk: &mut Walk, report: &mut VerifyReport) {
         for column in &projected.columns {
             let mut is_sound = true;
             for (i, page) in column.pages.iter().enumerate() {
@@ -135,10 +140,10 @@ impl File {
                 }
                 let mut rows = column.page_rows(i);
                 while rows.start < rows.end {
-                    match projected.read_batch(rows.clone(), BATCH_BYTES) {
+                    match walk.read(projected, rows.clone(), BATCH_BYTES) {
                         // A page that stores nothing per row may announce any number of them, all alike.
                         Ok(_) if page.repeats_one_row() => break,
-                        Ok((_, count)) => rows = after(&rows, count, page.num_rows, page.stored_bytes()),
+                        Ok(count) => rows = after(&rows, count, page.num_rows, page.stored_bytes()),
                         Err(e) => {
                             report.faults.push(place(e));
                             break;
@@ -150,8 +155,8 @@ impl File {
                 // Which rows a page of items belongs to is told by other columns: all of them.
                 let mut rows = 0..self.num_rows();
                 while rows.start < rows.end {
-                    match projected.read_batch(rows.clone(), BATCH_BYTES) {
-                        Ok((_, count)) => rows.start += count,
+                    match walk.read(projected, rows.clone(), BATCH_BYTES) {
+                        Ok(count) => rows.start += count,
                         Err(e) => {
                             report.faults.push(projected.in_file(e.in_column(&column.leaf.path)));
                             break;

@@ -28,7 +28,7 @@ use pennon_file::{
     Blob, BlobKind, BlobPlace, BlobView, ErrorKind, File, FileWriter, OpenOptions, Result, WriteOptions,
 };
 
-const VERSIONS: [&str; 2] = ["2.1", "2.2"];
+const VERSIONS: [&str; 3] = ["2.0", "2.1", "2.2"];
 
 fn blob_field(name: &str, nullable: bool) -> Field {
     Field::new(name, DataType::LargeBinary, nullable)
@@ -72,13 +72,18 @@ fn the_example_of_the_docs_is_stored_as_drawn() {
     let chunk = &bytes[start as usize..(start + len) as usize];
     let pairs: Vec<(u64, u64)> = chunk[8..8 + 96]
         .chunks_exact(16)
-        .map(|p| (u64::from_le_bytes(p[..8].try_into().unwrap()), u64::from_le_bytes(p[8..].try_into().unwrap())))
+        .map(|p| {
+            (u64::from_le_bytes(p[..8].try_into().unwrap()), u64::from_le_bytes(p[8..].try_into().unwrap()))
+        })
         .collect();
     assert_eq!(pairs, [(0x10000, 0), (0, 0), (0, 30), (64, 1000), (0x10000, 0), (1088, 1)]);
     let batches: Vec<RecordBatch> =
         file.scan().blobs(BlobView::Descriptors).batches().unwrap().collect::<Result<_>>().unwrap();
     let descriptors = batches[0].column(0).as_struct();
-    assert_eq!(descriptors.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), ["position", "size"]);
+    assert_eq!(
+        descriptors.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(),
+        ["position", "size"]
+    );
     let valid: Vec<bool> = (0..6).map(|i| descriptors.is_valid(i)).collect();
     assert_eq!(valid, [false, true, true, true, false, true]);
     assert_eq!(descriptors.column(0).as_primitive::<UInt64Type>().value(5), 1088);
@@ -99,21 +104,39 @@ fn random_blobs(rng: &mut Rng, rows: usize, nulls: bool) -> LargeBinaryArray {
     values.iter().map(|v| v.as_deref()).collect()
 }
 
-/// A table with a blob at the top, one under two structs, and another column.
-fn random_table(rng: &mut Rng) -> (SchemaRef, Vec<RecordBatch>) {
+/// Lists of blobs, some null and some empty.
+fn random_lists(rng: &mut Rng, item: Arc<Field>, rows: usize, nulls: bool) -> arrow_array::ListArray {
+    let valid: Vec<bool> = (0..rows).map(|_| !nulls || rng.below(5) > 0).collect();
+    // A null list may hide items.
+    let lengths: Vec<usize> = (0..rows).map(|_| rng.below(4)).collect();
+    let items = random_blobs(rng, lengths.iter().sum(), nulls);
+    let offsets = arrow_buffer::OffsetBuffer::from_lengths(lengths);
+    let nulls = nulls.then(|| NullBuffer::from(valid));
+    arrow_array::ListArray::try_new(item, offsets, Arc::new(items), nulls).unwrap()
+}
+
+/// A table with a blob at the top, one under two structs, and another column; in 2.0 without null structs, and with
+/// blobs in a list.
+fn random_table(rng: &mut Rng, version: &str) -> (SchemaRef, Vec<RecordBatch>) {
+    let is_2_0 = version == "2.0";
     let nulls = rng.below(4) > 0;
     let inner = Fields::from(vec![Field::new("k", DataType::Int64, true), blob_field("deep", nulls)]);
     let middle = Fields::from(vec![Field::new("in", DataType::Struct(inner.clone()), true)]);
-    let schema: SchemaRef = Arc::new(Schema::new(vec![
+    let item = Arc::new(blob_field("item", nulls));
+    let mut fields = vec![
         Field::new("id", DataType::Int64, false),
         blob_field("top", nulls),
         Field::new("s", DataType::Struct(middle.clone()), true),
-    ]));
+    ];
+    if is_2_0 {
+        fields.push(Field::new("l", DataType::List(item.clone()), nulls));
+    }
+    let schema: SchemaRef = Arc::new(Schema::new(fields));
     let mut batches = Vec::new();
     let mut id = 0;
     for _ in 0..rng.within(1, 4) {
         let rows = rng.below(120);
-        let mut valid = || (nulls && rng.below(3) > 0).then(|| (0..rows).map(|_| rng.below(8) > 0).collect());
+        let mut valid = || (nulls && !is_2_0 && rng.below(3) > 0).then(|| (0..rows).map(|_| rng.below(8) > 0).collect());
         let (outer_nulls, inner_nulls): (Option<NullBuffer>, Option<NullBuffer>) = (valid(), valid());
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(id..id + rows as i64));
         id += rows as i64;
@@ -121,7 +144,10 @@ fn random_table(rng: &mut Rng) -> (SchemaRef, Vec<RecordBatch>) {
         let deep: ArrayRef = Arc::new(random_blobs(rng, rows, nulls));
         let deepest = StructArray::try_new(inner.clone(), vec![numbers.clone(), deep], inner_nulls).unwrap();
         let outer = StructArray::try_new(middle.clone(), vec![Arc::new(deepest)], outer_nulls).unwrap();
-        let columns: Vec<ArrayRef> = vec![numbers, top, Arc::new(outer)];
+        let mut columns: Vec<ArrayRef> = vec![numbers, top, Arc::new(outer)];
+        if is_2_0 {
+            columns.push(Arc::new(random_lists(rng, item.clone(), rows, nulls)));
+        }
         batches.push(RecordBatch::try_new(schema.clone(), columns).unwrap());
     }
     (schema, batches)
@@ -142,8 +168,8 @@ fn random_blob_tables_are_read_as_they_were_written() {
     let seeds: Vec<u64> = seeds("blobs", 60).collect();
     let failures = each(&seeds, |seed| {
         let mut rng = Rng::new(*seed);
-        let (schema, batches) = random_table(&mut rng);
-        let version = VERSIONS[rng.below(2)];
+        let version = VERSIONS[rng.below(3)];
+        let (schema, batches) = random_table(&mut rng, version);
         let options = random_options(&mut rng, version);
         let bytes = write(&schema, &batches, options).map_err(|e| format!("write: {e}"))?;
         let file = open(&bytes).map_err(|e| format!("open: {e}"))?;
@@ -166,7 +192,8 @@ fn random_blob_tables_are_read_as_they_were_written() {
         let rows = expected.num_rows();
         let asked: Vec<u64> = (0..20).filter(|_| rows > 0).map(|_| rng.below(rows) as u64).collect();
         same(&expected_take(&expected, &asked), take(&piecewise, &asked, None), &format!("take {asked:?}"))?;
-        let deep = file.blobs("s.`in`.deep").or_else(|_| file.blobs("s.in.deep")).map_err(|e| e.to_string())?;
+        let deep =
+            file.blobs("s.`in`.deep").or_else(|_| file.blobs("s.in.deep")).map_err(|e| e.to_string())?;
         let handles = deep.get(&asked).map_err(|e| e.to_string())?;
         let taken = expected_take(&expected, &asked);
         let outer = taken.column(2).as_struct();
@@ -185,6 +212,18 @@ fn random_blob_tables_are_read_as_they_were_written() {
                 _ => return Err(format!("row {}: a handle is {}", asked[i], handle.is_some())),
             }
         }
+        if version == "2.0" {
+            let lists = taken.column(3).as_list::<i32>();
+            let found = file.blobs("l.item").and_then(|c| c.items(&asked)).map_err(|e| e.to_string())?;
+            for (i, row) in found.iter().enumerate() {
+                let expected = if lists.is_valid(i) { lists.value(i) } else { lists.values().slice(0, 0) };
+                let read = row.iter().map(|b| b.as_ref().map(|b| b.read().unwrap().to_vec()));
+                let expected = expected.as_binary::<i64>().iter().map(|v| v.map(<[u8]>::to_vec));
+                if !read.eq(expected) {
+                    return Err(format!("the handles of row {} have other bytes", asked[i]));
+                }
+            }
+        }
         let report = file.verify(|_| {}).map_err(|e| e.to_string())?;
         if let Some(fault) = report.faults.first() {
             return Err(format!("verify: {fault}"));
@@ -201,29 +240,57 @@ fn blob_tables_written_by_us_are_read_by_the_official_library() {
     let mut jobs = Vec::new();
     for seed in seeds("official blobs", 40) {
         let mut rng = Rng::new(seed);
-        let (schema, batches) = random_table(&mut rng);
-        let expected = common::engine::whole(&schema, &batches);
         for version in VERSIONS {
+            let (schema, batches) = random_table(&mut rng, version);
+            let expected = common::engine::whole(&schema, &batches);
             let options = random_options(&mut rng, version);
             let path = folder.path().join(format!("{}.lance", jobs.len()));
             std::fs::write(&path, write(&schema, &batches, options).unwrap()).unwrap();
-            jobs.push(Job::new(format!("seed {seed} as {version}"), path, expected.clone(), seed));
+            jobs.push(Job::new(format!("seed {seed} as {version}"), path, expected, seed));
         }
     }
     let results = ask(&python, &jobs);
     let failures: Vec<(usize, String)> =
         results.into_iter().enumerate().filter_map(|(i, r)| r.err().map(|e| (i, e))).collect();
-    println!("blobs: {} of {} files read equal by the official library", jobs.len() - failures.len(), jobs.len());
+    println!(
+        "blobs: {} of {} files read equal by the official library",
+        jobs.len() - failures.len(),
+        jobs.len()
+    );
     no_failures("blobs", &failures, |i| jobs[i].name.clone());
+}
+
+#[test]
+fn pages_of_2_0_are_pairs_with_a_pair_for_null() {
+    let (thirty, thousand) = ([1u8; 30], [2u8; 1000]);
+    let values: [Option<&[u8]>; 6] = [None, Some(b""), Some(&thirty), Some(&thousand), None, Some(b"z")];
+    let mut options = options("2.0");
+    options.checksums = false;
+    let bytes = file_of(&batch_of(&values), options);
+    let file = open(&bytes).unwrap();
+    let page = &file.inspect().unwrap().columns[0].pages[0];
+    let (start, len) = page.buffers[0];
+    let pairs: Vec<(u64, u64)> = bytes[start as usize..(start + len) as usize]
+        .chunks_exact(16)
+        .map(|p| (u64::from_le_bytes(p[..8].try_into().unwrap()), u64::from_le_bytes(p[8..].try_into().unwrap())))
+        .collect();
+    assert_eq!(pairs, [(1, 0), (0, 0), (0, 30), (64, 1000), (1, 0), (1088, 1)]);
+    let description = [0x1a, 4, 0x0a, 2, 0x0a, 0];
+    assert!(bytes.windows(6).any(|w| w == description), "the column is not described as one of blobs");
+    let batches: Vec<RecordBatch> =
+        file.scan().blobs(BlobView::Descriptors).batches().unwrap().collect::<Result<_>>().unwrap();
+    let descriptors = batches[0].column(0);
+    assert_eq!((0..6).map(|i| descriptors.is_valid(i)).collect::<Vec<_>>(), [false, true, true, true, false, true]);
 }
 
 #[test]
 fn what_is_no_large_binary_or_stands_in_a_list_is_refused_before_anything_is_written() {
     let mark = |data_type: DataType| {
-        Field::new("x", data_type, true)
-            .with_metadata([("lance-encoding:blob".to_owned(), String::new())])
+        Field::new("x", data_type, true).with_metadata([("lance-encoding:blob".to_owned(), String::new())])
     };
     let list = DataType::List(Arc::new(blob_field("item", true)));
+    let of_2_0 = Schema::new(vec![Field::new("x", list.clone(), true)]);
+    assert!(FileWriter::new(Vec::new(), &of_2_0, options("2.0")).is_ok());
     for (field, text) in [
         (mark(DataType::Binary), "cast it to large binary"),
         (mark(DataType::Utf8), "cast it to large binary"),
@@ -543,8 +610,10 @@ fn check_handles(table: &Table, file: &File) {
 
 #[test]
 fn blobs_of_the_first_kind_in_a_table_are_the_recorded_bytes() {
-    let Some(table) = table("blob_v1_v2_1") else { return };
-    assert_eq!(check_values(&table, BlobView::Auto), table.blobs.len());
+    for name in ["blob_v1_v2_0", "blob_v1_v2_1"] {
+        let Some(table) = table(name) else { return };
+        assert_eq!(check_values(&table, BlobView::Auto), table.blobs.len());
+    }
 }
 
 #[test]
@@ -596,13 +665,8 @@ fn files_in_memory_have_sidecars_through_a_resolver_only() {
         })
     });
     let file = File::from_bytes(bytes, &options).unwrap();
-    let rows: usize = file
-        .scan()
-        .blobs(BlobView::Values)
-        .batches()
-        .unwrap()
-        .map(|b| b.unwrap().num_rows())
-        .sum();
+    let rows: usize =
+        file.scan().blobs(BlobView::Values).batches().unwrap().map(|b| b.unwrap().num_rows()).sum();
     assert_eq!(rows as u64, file.num_rows());
     let mut asked = asked.lock().unwrap().clone();
     assert!(!asked.is_empty());
@@ -667,4 +731,234 @@ fn mapping_or_not_the_bytes_are_the_same() {
         assert_eq!(blob.read().unwrap(), value);
         assert_eq!(blob.read_range(1000..2000).unwrap(), value[1000..2000]);
     }
+}
+
+// ---- the second kind, in all its places
+
+/// A descriptor: kind, position, size, number, URI.
+type Row<'a> = (u8, u64, u64, u32, &'a str);
+
+/// A struct array of descriptors, and its field with the mark misspelled: as a packed struct it can be written.
+fn descriptors(rows: &[Option<Row<'_>>]) -> (Field, ArrayRef) {
+    use arrow_array::{StringArray, UInt8Array, UInt32Array, UInt64Array};
+    let of = |i: usize| rows[i].unwrap_or_default();
+    let all = 0..rows.len();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(UInt8Array::from_iter_values(all.clone().map(|i| of(i).0))),
+        Arc::new(UInt64Array::from_iter_values(all.clone().map(|i| of(i).1))),
+        Arc::new(UInt64Array::from_iter_values(all.clone().map(|i| of(i).2))),
+        Arc::new(UInt32Array::from_iter_values(all.clone().map(|i| of(i).3))),
+        Arc::new(StringArray::from_iter_values(all.map(|i| of(i).4))),
+    ];
+    let types = [DataType::UInt8, DataType::UInt64, DataType::UInt64, DataType::UInt32, DataType::Utf8];
+    let names = ["kind", "position", "size", "blob_id", "blob_uri"];
+    let fields: Fields = names.iter().zip(types).map(|(n, t)| Field::new(*n, t, false)).collect();
+    let nulls = NullBuffer::from(rows.iter().map(Option::is_some).collect::<Vec<_>>());
+    let array = StructArray::try_new(fields.clone(), columns, Some(nulls)).unwrap();
+    let metadata = [("lance-encoding:blub", "true"), ("lance-encoding:packed", "true")];
+    let metadata = metadata.map(|(k, v)| (k.to_owned(), v.to_owned()));
+    (Field::new("b", DataType::Struct(fields), true).with_metadata(metadata), Arc::new(array))
+}
+
+/// The bytes of a file with one column, the mark spelled right.
+fn marked(field: Field, array: ArrayRef) -> Vec<u8> {
+    let schema = Arc::new(Schema::new(vec![field]));
+    let batch = RecordBatch::try_new(schema, vec![array]).unwrap();
+    let mut options = options("2.2");
+    options.checksums = false;
+    let mut bytes = file_of(&batch, options).to_vec();
+    let (wrong, right) = (b"lance-encoding:blub", b"lance-encoding:blob");
+    let places: Vec<usize> = (0..bytes.len()).filter(|i| bytes[*i..].starts_with(wrong)).collect();
+    assert!(!places.is_empty());
+    places.iter().for_each(|at| bytes[*at..at + right.len()].copy_from_slice(right));
+    bytes
+}
+
+const SIDECAR_1: &str = "10000000000000000000000000000000.blob";
+
+#[test]
+fn every_kind_of_place_is_read_where_the_options_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    for (path, bytes) in [
+        (format!("data/f/{SIDECAR_1}"), "0123456789"),
+        ("data/near.bin".into(), "near by"),
+        ("table/_blobs/1.blob".into(), "managed"),
+        ("base7/dir/o".into(), "in base seven"),
+        ("out.bin".into(), "outside"),
+    ] {
+        std::fs::create_dir_all(at(&path).parent().unwrap()).unwrap();
+        std::fs::write(at(&path), bytes).unwrap();
+    }
+    let near = at("data/near.bin").display().to_string();
+    let outside = format!("file://{}", at("out.bin").display());
+    let climbing = format!("{}/../out.bin", at("data").display());
+    let rows: Vec<Option<Row<'_>>> = vec![
+        Some((0, 12345, 0, 0, "")),
+        None,
+        Some((1, 2, 3, 1, "")),
+        Some((2, 0, 10, 1, "")),
+        Some((3, 0, 0, 0, &near)),
+        Some((3, 5, 2, 0, &near)),
+        Some((3, 3, 4, 7, "dir/o")),
+        Some((4, 1, 3, 0, "_blobs/1.blob")),
+        Some((4, 0, 0, 0, "_blobs/1.blob")),
+        Some((5, 8, 5, 7, "dir/o")),
+        Some((3, 3, 4, 0, &outside)),
+        Some((3, 3, 4, 0, &climbing)),
+        Some((3, 0, 0, 0, "s3://bucket/x")),
+        Some((1, 8, 3, 1, "")),
+        Some((1, 0, 1, 2, "")),
+        Some((6, 0, 1, 0, "")),
+        Some((4, 0, 1, 0, "../out.bin")),
+        Some((0, 1 << 40, 1, 0, "")),
+        Some((3, 0, 1, 8, "dir/o")),
+    ];
+    let (field, array) = descriptors(&rows);
+    std::fs::write(at("data/f.lance"), marked(field, array)).unwrap();
+    let mut options = OpenOptions::default();
+    options.blobs.table_base = Some(at("table"));
+    options.blobs.base_paths.insert(7, at("base7"));
+    let file = File::open_with(at("data/f.lance"), &options).unwrap();
+    let value = |file: &File, row: u64| -> Result<Option<Vec<u8>>> {
+        let taken = file.take(&[row]).blobs(BlobView::Values).read()?;
+        let values = taken[0].column(0).as_binary::<i64>();
+        let value = values.is_valid(0).then(|| values.value(0).to_vec());
+        // The handle agrees.
+        let handle = file.blobs("b")?.get(&[row])?.remove(0);
+        assert_eq!(handle.map(|blob| blob.read().unwrap().to_vec()), value, "row {row}");
+        Ok(value)
+    };
+    let expected: [Option<&str>; 10] = [
+        Some(""),
+        None,
+        Some("234"),
+        Some("0123456789"),
+        Some("near by"),
+        Some("by"),
+        Some("base"),
+        Some("ana"),
+        Some(""),
+        Some("seven"),
+    ];
+    for (row, expected) in expected.iter().enumerate() {
+        assert_eq!(value(&file, row as u64).unwrap().as_deref(), expected.map(str::as_bytes), "row {row}");
+    }
+    for (row, kind, text) in [
+        (10, ErrorKind::Invalid, "outside of the file's folder"),
+        (11, ErrorKind::Invalid, "outside of the file's folder"),
+        (12, ErrorKind::Unsupported, "a scheme that is not read"),
+        (13, ErrorKind::Corrupt, "a blob of 3 bytes at 8 in sidecar file 1"),
+        (14, ErrorKind::Io, "sidecar file 2 (0100000000"),
+        (15, ErrorKind::Unsupported, "a blob of kind 6"),
+        (16, ErrorKind::Corrupt, "\"../out.bin\""),
+        (17, ErrorKind::Corrupt, "1 bytes at 1099511627776 in a file of"),
+        (18, ErrorKind::Invalid, "the options name no such base"),
+    ] {
+        let error = file.take(&[row]).blobs(BlobView::Values).read().unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.message().contains(text), "row {row}: {error}");
+        let handle = file.blobs("b").unwrap().get(&[row]).and_then(|mut b| b.remove(0).unwrap().read());
+        assert_eq!(handle.unwrap_err().kind(), kind);
+    }
+    options.blobs.allow_external = true;
+    let file = File::open_with(at("data/f.lance"), &options).unwrap();
+    assert_eq!(value(&file, 10).unwrap().unwrap(), b"side");
+    // Descriptors are read whatever they say.
+    let all = scan(&file, &Part::default()).unwrap();
+    assert_eq!(all.iter().map(RecordBatch::num_rows).sum::<usize>(), rows.len());
+}
+
+#[test]
+fn descriptors_in_structs_and_lists_become_values_there() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("f")).unwrap();
+    std::fs::write(folder.path().join("f").join(SIDECAR_1), "0123456789").unwrap();
+    let rows: Vec<Option<Row<'_>>> = vec![
+        Some((1, 0, 1, 1, "")),
+        None,
+        Some((1, 2, 3, 1, "")),
+        Some((0, 0, 0, 0, "")),
+        Some((1, 9, 1, 1, "")),
+    ];
+    let (field, array) = descriptors(&rows);
+    // struct<b>, lists of it: [[0, null], null, [], [2..5, ""], [9]]
+    let inner = StructArray::try_new(Fields::from(vec![field]), vec![array], None).unwrap();
+    let item = Arc::new(Field::new("item", inner.data_type().clone(), true));
+    let offsets = arrow_buffer::OffsetBuffer::new(vec![0, 2, 2, 2, 4, 5].into());
+    let nulls = NullBuffer::from(vec![true, false, true, true, true]);
+    let list = arrow_array::ListArray::try_new(item, offsets, Arc::new(inner), Some(nulls)).unwrap();
+    let field = Field::new("l", list.data_type().clone(), true);
+    let path = folder.path().join("f.lance");
+    std::fs::write(&path, marked(field, Arc::new(list))).unwrap();
+    let file = File::open(&path).unwrap();
+    let text = |rows: &[RecordBatch]| -> Vec<Option<Vec<Option<String>>>> {
+        let mut out = Vec::new();
+        for batch in rows {
+            let list = batch.column(0).as_list::<i32>();
+            out.extend((0..list.len()).map(|i| {
+                list.is_valid(i).then(|| {
+                    let items = list.value(i);
+                    let values = items.as_struct().column(0).as_binary::<i64>().clone();
+                    values.iter().map(|v| v.map(|v| String::from_utf8(v.to_vec()).unwrap())).collect()
+                })
+            }));
+        }
+        out
+    };
+    let some = |s: &str| Some(s.to_owned());
+    let expected = [
+        Some(vec![some("0"), None]),
+        None,
+        Some(vec![]),
+        Some(vec![some("234"), some("")]),
+        Some(vec![some("9")]),
+    ];
+    for bytes in [1, 4, 1 << 20] {
+        let scan = file.scan().blobs(BlobView::Values).batch_bytes(bytes);
+        let batches: Vec<_> = scan.batches().unwrap().collect::<Result<_>>().unwrap();
+        assert_eq!(text(&batches), expected, "{bytes} bytes");
+    }
+    let order = [4, 0, 1, 4, 3];
+    let taken = file.take(&order).blobs(BlobView::Values).read().unwrap();
+    assert_eq!(text(&taken), order.map(|i| expected[i as usize].clone()));
+    let column = file.blobs("l.item.b").unwrap();
+    assert_eq!(column.get(&[0]).unwrap_err().kind(), ErrorKind::Invalid);
+    let items = column.items(&order).unwrap();
+    let read =
+        |blob: &Option<Blob>| blob.as_ref().map(|b| String::from_utf8(b.read().unwrap().to_vec()).unwrap());
+    let items: Vec<Vec<_>> = items.iter().map(|row| row.iter().map(read).collect()).collect();
+    assert_eq!(items, order.map(|i| expected[i as usize].clone().unwrap_or_default()));
+    assert_eq!(file.blobs("l").unwrap().items(&[3]).unwrap()[0].len(), 2);
+}
+
+#[test]
+fn verify_counts_the_bytes_of_blobs_once_and_names_descriptors_that_lead_nowhere() {
+    let value = vec![7u8; 3_000_000];
+    let bytes = file_of(&batch_of(&[Some(&value), None, Some(b"abc")]), options("2.2"));
+    let file = open(&bytes).unwrap();
+    let report = file.verify(|_| {}).unwrap();
+    assert!(report.faults.is_empty());
+    assert_eq!(report.unchecked_bytes, 3_000_003);
+    assert_eq!(file.inspect().unwrap().columns[0].blob_bytes, Some(3_000_003));
+    // Read piece by piece: all of it, never much at once.
+    let counted = Counted::new(bytes);
+    File::from_read_at(counted.clone(), &OpenOptions::default()).unwrap().verify(|_| {}).unwrap();
+    let reads = counted.drain();
+    assert!(total(&reads) > 3_000_003 && reads.iter().all(|r| r.end - r.start <= MIB));
+    let same: Row<'_> = (0, 0, 20, 0, "");
+    let (field, array) = descriptors(&[Some(same), Some(same), Some((0, 10, 20, 0, ""))]);
+    let file = open(&marked(field, array).into()).unwrap();
+    let report = file.verify(|_| {}).unwrap();
+    assert!(report.faults.is_empty());
+    let stored: u64 = file.inspect().unwrap().columns[0].bytes;
+    let globals: u64 = file.inspect().unwrap().global_buffers.iter().map(|b| b.bytes).sum();
+    assert_eq!(report.bytes, stored + globals + 30);
+    assert_eq!(file.inspect().unwrap().columns[0].blob_bytes, Some(60));
+    let (field, array) = descriptors(&[Some(same), Some((0, 10, 1 << 50, 0, ""))]);
+    let report = open(&marked(field, array).into()).unwrap().verify(|_| {}).unwrap();
+    assert_eq!(report.faults.len(), 1);
+    let fault = &report.faults[0];
+    assert!(fault.message().contains("1125899906842624 bytes at 10"), "{fault}");
+    assert_eq!((fault.place().column.as_deref(), fault.place().page), (Some("b"), Some(0)));
 }

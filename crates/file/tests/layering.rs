@@ -25,6 +25,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("choose", &["array", "container", "encoding", "page", "schema"]),
     ("lookup", &["container", "io", "schema"]),
     // The surface: what callers hold. These know each other.
+    ("blob", SURFACE),
     ("scan", SURFACE),
     ("read", SURFACE),
     ("write", SURFACE),
@@ -35,6 +36,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
 
 const SURFACE: &[&str] = &[
     "array",
+    "blob",
     "choose",
     "column",
     "container",

@@ -23,7 +23,8 @@ use arrow_schema::Schema;
 pub use pennon_convert as convert;
 pub use pennon_file::io;
 pub use pennon_file::{
-    Batches, ColumnInspection, Compression, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, File,
+    Batches, Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver,
+    BlobView, ColumnInspection, Compression, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, File,
     FileEncoder, FileWriter, FormatVersion, GlobalBufferInspection, Inspection, Limits, OpenOptions,
     PageInspection, PathWriter, Place, Result, Scan, Take, TakeBatches, VerifyReport, WriteOptions,
 };

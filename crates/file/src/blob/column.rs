@@ -76,7 +76,8 @@ impl BlobColumn {
                 let e = e.in_column(&self.path);
                 self.file.source().name().map(|name| e.clone().in_file(name)).unwrap_or(e)
             };
-            let slots = Slots::of(leaf, &column.scheme, column.leaf.rows_scale as usize, num_rows).map_err(place)?;
+            let slots =
+                Slots::of(leaf, &column.scheme, column.leaf.rows_scale as usize, num_rows).map_err(place)?;
             for row in 0..num_rows {
                 let blob = |slot| {
                     if !slots.is_valid(slot) {

@@ -16,6 +16,7 @@ mod handle;
 mod place;
 mod slots;
 mod store;
+mod walk;
 
 pub use column::BlobColumn;
 pub use descriptor::{BlobDescriptor, BlobKind};
@@ -24,3 +25,4 @@ pub use handle::{Blob, BlobReader};
 pub use place::BlobPlace;
 pub(crate) use store::BlobStore;
 pub use store::{BlobOptions, BlobResolver};
+pub(crate) use walk::{Walk, total_bytes};

@@ -146,7 +146,11 @@ fn open_file(path: &Path, place: &BlobPlace) -> Result<Arc<dyn ReadAt>> {
 }
 
 /// Fails unless a range lies in a file.
-pub(super) fn check_range(place: &BlobPlace, reader: &dyn ReadAt, range: &std::ops::Range<u64>) -> Result<()> {
+pub(super) fn check_range(
+    place: &BlobPlace,
+    reader: &dyn ReadAt,
+    range: &std::ops::Range<u64>,
+) -> Result<()> {
     let bytes = reader_bytes(place, reader)?;
     if range.end > bytes {
         return Err(Error::corrupt(format!(

@@ -218,7 +218,7 @@ impl<'c> ListRead<'c> {
         };
         self.lengths.push(lengths);
         let is_last = self.lengths.len() == self.column.lists.len();
-        let item_bytes = match (is_last, self.column.keys.or(self.column.stored_shape().fixed_bytes())) {
+        let item_bytes = match (is_last, self.column.keys.or(self.column.leaf.shape.fixed_bytes())) {
             (true, bytes) => 4 + bytes.unwrap_or(4),
             (false, _) => LIST_BYTES,
         };

@@ -63,9 +63,21 @@ struct ColumnState {
 
 impl ColumnState {
     fn new() -> Self {
-        let encoding = encodings::ColumnEncoding {
-            column_encoding: Some(encodings::column_encoding::ColumnEncoding::Values(encodings::Empty {})),
+        Self::described(encodings::column_encoding::ColumnEncoding::Values(encodings::Empty {}))
+    }
+
+    /// A blob column of 2.0.
+    fn of_blobs() -> Self {
+        use encodings::column_encoding::ColumnEncoding;
+        let values = encodings::ColumnEncoding {
+            column_encoding: Some(ColumnEncoding::Values(encodings::Empty {})),
         };
+        let blob = encodings::Blob { inner: Some(Box::new(values)) };
+        Self::described(ColumnEncoding::Blob(Box::new(blob)))
+    }
+
+    fn described(encoding: encodings::column_encoding::ColumnEncoding) -> Self {
+        let encoding = encodings::ColumnEncoding { column_encoding: Some(encoding) };
         let url = format!("/{}", super::column::COLUMN_ENCODING);
         let encoding = pb::ColumnMetadata {
             encoding: Some(describe(url, encoding.encode_to_vec().into())),
@@ -145,6 +157,15 @@ impl ContainerEncoder {
             self.output.push(bytes);
         }
         start..self.position
+    }
+
+    /// Describes a column as one of blobs, as 2.0 does; before any page of it.
+    pub(crate) fn describe_as_blobs(&mut self, column: u32) {
+        let column = column as usize;
+        if self.columns.len() <= column {
+            self.columns.resize_with(column + 1, ColumnState::new);
+        }
+        self.columns[column] = ColumnState::of_blobs();
     }
 
     /// Appends the buffers of a page and notes it as the next of its column.

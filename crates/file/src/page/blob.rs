@@ -14,7 +14,7 @@
 
 use std::sync::LazyLock;
 
-use super::leaf_data::{LeafData, LeafShape, Structure};
+use super::leaf_data::{LeafData, LeafShape, Structure, Validity};
 use super::{BlobLayout, LevelScheme};
 use crate::encoding::{Arena, Values};
 use crate::error::corrupt;
@@ -60,14 +60,7 @@ impl BlobLayout {
         let table = leaf.scheme.translation(&self.layers)?;
         let num_rows = descriptors.num_rows;
         let mut levels = vec![0u16; num_rows];
-        let Values::Struct { fields, .. } = &mut descriptors.values else {
-            return Err(Error::invalid("internal: descriptors that are no structs"));
-        };
-        let [Values::Fixed(positions), Values::Fixed(sizes)] = fields.as_mut_slice() else {
-            return Err(Error::invalid("internal: descriptors of other fields"));
-        };
-        let (positions, _) = positions.bytes_mut().as_chunks_mut::<8>();
-        let (sizes, _) = sizes.bytes().as_chunks::<8>();
+        let (positions, sizes) = fields(&mut descriptors.values)?;
         for (level, (position, size)) in levels.iter_mut().zip(positions.iter_mut().zip(sizes)) {
             if *size != [0; 8] || *position == [0; 8] {
                 continue;
@@ -84,6 +77,47 @@ impl BlobLayout {
         out.finish_rows(num_rows);
         Ok(())
     }
+}
+
+/// Position of a descriptor that stands for null in 2.0, where pages have no levels.
+pub(super) const NULL_POSITION: u64 = 1;
+
+/// Turns descriptors of 2.0 that stand for nulls into nulls.
+pub(crate) fn find_nulls(data: &mut LeafData, scheme: &LevelScheme) -> Result<()> {
+    let (positions, sizes) = fields(&mut data.values)?;
+    let mut levels = vec![0u16; positions.len()];
+    for (level, (position, size)) in levels.iter_mut().zip(positions.iter_mut().zip(sizes)) {
+        if *size == [0; 8] && *position == NULL_POSITION.to_le_bytes() {
+            // The leaf is the first layer, its null the first level.
+            *level = 1;
+            *position = [0; 8];
+        }
+    }
+    match &mut data.structure {
+        Structure::Flat(validity) => {
+            *validity = Validity::default();
+            validity.append_levels(&levels);
+        }
+        Structure::Levels { def, .. } => {
+            let mut levels = levels.into_iter();
+            for def in def.iter_mut().filter(|def| **def <= scheme.max_visible()) {
+                let level = levels.next().unwrap_or(0);
+                *def = (*def).max(level);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Positions and sizes of descriptors.
+pub(super) fn fields(values: &mut Values) -> Result<(&mut [[u8; 8]], &[[u8; 8]])> {
+    let Values::Struct { fields, .. } = values else {
+        return Err(Error::invalid("internal: descriptors that are no structs"));
+    };
+    let [Values::Fixed(positions), Values::Fixed(sizes)] = fields.as_mut_slice() else {
+        return Err(Error::invalid("internal: descriptors of other fields"));
+    };
+    Ok((positions.bytes_mut().as_chunks_mut().0, sizes.bytes().as_chunks().0))
 }
 
 /// The column's definition level that the position of a missing value stands for.

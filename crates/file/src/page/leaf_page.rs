@@ -86,16 +86,11 @@ impl LeafPage {
         let mut levels = Vec::new();
         self.def_levels(0..self.num_events, &mut levels);
         let has_rep = self.has_rep();
-        let Values::Struct { fields, .. } = &mut self.values else {
-            return Err(crate::Error::invalid("internal: descriptors that are no structs"));
-        };
-        let Some(Values::Fixed(positions)) = fields.first_mut() else {
-            return Err(crate::Error::invalid("internal: descriptors without positions"));
-        };
+        let (positions, _) = super::blob::fields(&mut self.values)?;
         if has_rep || positions.len() != levels.len() {
             return Err(crate::Error::invalid("internal: descriptors inside lists"));
         }
-        for (position, level) in positions.bytes_mut().as_chunks_mut::<8>().0.iter_mut().zip(&levels) {
+        for (position, level) in positions.iter_mut().zip(&levels) {
             if *level > 0 {
                 *position = super::blob::position_of(*level).to_le_bytes();
             }
@@ -105,6 +100,18 @@ impl LeafPage {
             Self { def: DefLevels::Zero, kept: Arc::new([false]), num_valid: self.num_events, ..self },
             layers,
         ))
+    }
+
+    /// Turns the descriptors under nulls into those that stand for nulls in 2.0.
+    pub(crate) fn mark_null_descriptors(&mut self) -> crate::Result<()> {
+        let Some(valid) = self.value_validity() else { return Ok(()) };
+        let (positions, _) = super::blob::fields(&mut self.values)?;
+        for (position, valid) in positions.iter_mut().zip(&valid) {
+            if !valid {
+                *position = super::blob::NULL_POSITION.to_le_bytes();
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn max_rep(&self) -> u16 {

@@ -43,7 +43,10 @@ impl Projected {
     /// A guess of the bytes of blobs in one row: no more than the file has, whatever else is in it.
     fn blob_bytes_per_row(&self) -> f64 {
         let Some(column) = self.blobs.first().map(|i| &self.columns[*i]) else { return 0.0 };
-        let rows = column.num_slots / column.leaf.rows_scale.max(1);
+        let rows = match column.lists.first() {
+            Some(outermost) => outermost.num_rows(),
+            None => column.num_slots / column.leaf.rows_scale.max(1),
+        };
         self.source.file_bytes() as f64 / rows.max(1) as f64
     }
 

@@ -17,8 +17,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Metadata, SchemaRef};
 
 use super::{BLOB, FieldKind, PACKED, kind_of};
 use crate::encoding::ValueType;
-use crate::proto::file as pb;
-use crate::{Error, Result};
+use crate::{Error, FormatVersion, Result};
 
 /// How blob columns are read: as the bytes, or as the descriptors that say where the bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -33,8 +32,8 @@ pub enum BlobView {
     Descriptors,
 }
 
-/// Names and types of a descriptor that can name other files, in order.
-const DESCRIPTOR: [(&str, &str, DataType); 5] = [
+/// Names and types of a descriptor that can name other files, in order, as the format and as Arrow spells them.
+pub(super) const DESCRIPTOR: [(&str, &str, DataType); 5] = [
     ("kind", "uint8", DataType::UInt8),
     ("position", "uint64", DataType::UInt64),
     ("size", "uint64", DataType::UInt64),
@@ -65,9 +64,10 @@ pub(super) fn stored(field: &Field) -> Result<Stored> {
 
 fn is_descriptor(children: &Fields) -> bool {
     children.len() == DESCRIPTOR.len()
-        && children.iter().zip(&DESCRIPTOR).all(|(child, (name, _, data_type))| {
-            child.name() == name && child.data_type() == data_type
-        })
+        && children
+            .iter()
+            .zip(&DESCRIPTOR)
+            .all(|(child, (name, _, data_type))| child.name() == name && child.data_type() == data_type)
 }
 
 /// Shape of a position and a size.
@@ -80,25 +80,6 @@ pub(crate) fn range_type() -> DataType {
     let number = |name: &str| Field::new(name, DataType::UInt64, true);
     DataType::Struct(Fields::from(vec![number("position"), number("size")]))
 }
-
-/// Whether a field of the schema's list begins a blob whose descriptor fields may follow as strays.
-///
-/// The official writer gives the five fields of a descriptor neither an id nor a parent, so that they look like fields of the
-/// file, which has no columns for them. They stand right behind their blob.
-pub(super) fn adopts(fields: &[pb::Field], index: usize) -> bool {
-    let parent = &fields[index];
-    if parent.logical_type != "struct" || !parent.metadata.contains_key(BLOB) {
-        return false;
-    }
-    fields.get(index + 1..=index + DESCRIPTOR.len()).is_some_and(|strays| {
-        strays.iter().zip(&DESCRIPTOR).all(|(stray, (name, logical_type, _))| {
-            stray.id < 0 && stray.parent_id < 0 && stray.name == *name && stray.logical_type == *logical_type
-        })
-    })
-}
-
-/// Strays that a blob adopts.
-pub(super) const NUM_STRAYS: usize = DESCRIPTOR.len();
 
 /// The schema as a view of blobs shows it. The marks stay: they tell descriptors from ordinary structs.
 pub(crate) fn view(schema: &SchemaRef, view: BlobView) -> SchemaRef {
@@ -146,7 +127,12 @@ fn view_field(field: &FieldRef, view: BlobView) -> FieldRef {
 }
 
 /// Why a blob of this type cannot be written where it stands; `None` if it can.
-pub(super) fn refusal(data_type: &DataType, in_list: bool, in_fixed_size_list: bool) -> Option<String> {
+pub(super) fn refusal(
+    data_type: &DataType,
+    version: FormatVersion,
+    in_list: bool,
+    in_fixed_size_list: bool,
+) -> Option<String> {
     if *data_type != DataType::LargeBinary {
         let hint = match data_type {
             DataType::Struct(_) => "read blobs as values to write them",
@@ -156,8 +142,10 @@ pub(super) fn refusal(data_type: &DataType, in_list: bool, in_fixed_size_list: b
             "the mark {BLOB:?} on {data_type}; blobs are written from large binary: {hint}"
         ));
     }
-    if in_list {
-        return Some("a blob inside a list: pages do not say where a list of blobs begins".into());
+    if in_list && version > FormatVersion::V2_0 {
+        return Some(format!(
+            "a blob inside a list: pages of {version} do not say where a list of blobs begins, those of 2.0 do"
+        ));
     }
     in_fixed_size_list.then(|| "a blob inside a fixed-size list of structs".into())
 }

@@ -19,8 +19,9 @@ use arrow_schema::{DataType, FieldRef, Fields, Metadata};
 use bytes::Bytes;
 use prost::Message;
 
+use super::blob::DESCRIPTOR;
 use super::logical_type::{self, implied_metadata};
-use super::{EXTENSION_NAME, FIELD_ID, Field, Keys, Schema, blob};
+use super::{BLOB, EXTENSION_NAME, FIELD_ID, Field, Keys, Schema};
 use crate::error::corrupt;
 use crate::proto::{file as pb, skim};
 use crate::{Error, FormatVersion, Limits, Result};
@@ -121,8 +122,8 @@ pub(super) fn build_tree(fields: Vec<pb::Field>, limits: &Limits) -> Result<Vec<
     // The blob that took the next fields as its own, and where they end.
     let mut adoption = (0, 0);
     for (index, field) in fields.iter().enumerate() {
-        if blob::adopts(&fields, index) {
-            adoption = (index, index + 1 + blob::NUM_STRAYS);
+        if adopts(&fields, index) {
+            adoption = (index, index + 1 + DESCRIPTOR.len());
         }
         let (parent, depth) = if index > adoption.0 && index < adoption.1 {
             (Some(adoption.0), depths[adoption.0] + 1)
@@ -166,6 +167,22 @@ pub(super) fn build_tree(fields: Vec<pb::Field>, limits: &Limits) -> Result<Vec<
     }
     roots.reverse();
     Ok(roots)
+}
+
+/// Whether a field begins a blob whose descriptor fields follow as strays.
+///
+/// The official writer gives the five fields of a descriptor neither an id nor a parent, so that they look like fields of the
+/// file, which has no columns for them. They stand right behind their blob. See docs/format/blobs.md.
+fn adopts(fields: &[pb::Field], index: usize) -> bool {
+    let parent = &fields[index];
+    if parent.logical_type != "struct" || !parent.metadata.contains_key(BLOB) {
+        return false;
+    }
+    fields.get(index + 1..=index + DESCRIPTOR.len()).is_some_and(|strays| {
+        strays.iter().zip(&DESCRIPTOR).all(|(stray, (name, logical_type, _))| {
+            stray.id < 0 && stray.parent_id < 0 && stray.name == *name && stray.logical_type == *logical_type
+        })
+    })
 }
 
 fn build_field(field: pb::Field, children: Vec<Field>, depth: usize) -> Result<Field> {

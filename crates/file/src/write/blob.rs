@@ -23,7 +23,7 @@ use crate::array::shred::LeafPath;
 use crate::choose::{self, Tuning};
 use crate::container::ContainerEncoder;
 use crate::page::encode::EncodedPage;
-use crate::page::{BlobLayout, LeafPage, Layout};
+use crate::page::{BlobLayout, Layout, LeafPage};
 use crate::schema::{FieldKind, kind_of};
 use crate::{Error, Result};
 
@@ -236,14 +236,16 @@ fn put_back(
         DataType::List(item) => {
             let list = array.as_list::<i32>();
             let items = put_back(item, list.values(), moved, ranges)?;
-            let item = Arc::new(item.as_ref().clone().with_data_type(items.data_type().clone()).with_nullable(true));
+            let item =
+                Arc::new(item.as_ref().clone().with_data_type(items.data_type().clone()).with_nullable(true));
             let array = ListArray::try_new(item, list.offsets().clone(), items, nulls);
             Ok(Arc::new(array.map_err(wrong)?))
         }
         DataType::LargeList(item) => {
             let list = array.as_list::<i64>();
             let items = put_back(item, list.values(), moved, ranges)?;
-            let item = Arc::new(item.as_ref().clone().with_data_type(items.data_type().clone()).with_nullable(true));
+            let item =
+                Arc::new(item.as_ref().clone().with_data_type(items.data_type().clone()).with_nullable(true));
             let array = LargeListArray::try_new(item, list.offsets().clone(), items, nulls);
             Ok(Arc::new(array.map_err(wrong)?))
         }

@@ -123,8 +123,11 @@ impl ColumnWriter {
         if self.buffer.num_rows() == 0 {
             return Ok(());
         }
-        let page = self.buffer.take();
+        let mut page = self.buffer.take();
         if self.tuning.version == FormatVersion::V2_0 {
+            if super::blob::is_blob(&self.path) {
+                page.mark_null_descriptors()?;
+            }
             let pages = self.plain_pages(&page, pages);
             return pages.map_err(|e| e.in_column(&self.path.path).in_page(self.num_pages));
         }

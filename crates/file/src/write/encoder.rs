@@ -75,7 +75,8 @@ impl FileEncoder {
         // Descriptors are what pages hold of blobs.
         let arrow = view(&given, BlobView::Descriptors);
         let paths = leaf_paths(arrow.fields())?;
-        let inputs = leaf_paths(given.fields())?;
+        let mut inputs = leaf_paths(given.fields())?;
+        inputs.iter_mut().zip(&leaves).for_each(|(path, leaf)| path.path.clone_from(&leaf.path));
         if paths.len() != leaves.len() {
             return Err(Error::invalid(format!(
                 "internal: {} leaves where {} columns are stored",
@@ -106,6 +107,8 @@ impl FileEncoder {
             max_chunk_values: options.max_chunk_values,
             max_chunk_bytes: options.max_chunk_bytes,
         };
+        let mut container = ContainerEncoder::new(version, options.alignment, options.checksums)?
+            .with_directory_above(options.directory_columns);
         let mut columns = Vec::with_capacity(paths.len());
         for (mut path, leaf) in paths.into_iter().zip(leaves) {
             let forced = options.encodings.iter().find(|(p, _)| *p == leaf.path);
@@ -114,7 +117,9 @@ impl FileEncoder {
                     return Err(Error::invalid("an encoding for a blob, whose pages are all alike")
                         .in_column(&leaf.path));
                 }
-                None if leaf.kind == LeafKind::Blob => Spec::parse("miniblock:packed")?,
+                None if leaf.kind == LeafKind::Blob && version > FormatVersion::V2_0 => {
+                    Spec::parse("miniblock:packed")?
+                }
                 Some((_, text)) => Spec::parse(text).map_err(|e| e.in_column(&leaf.path))?,
                 None => Spec::default(),
             };
@@ -127,11 +132,13 @@ impl FileEncoder {
                 // A null of a dictionary column is a key of its own.
                 keys.max_entries -= 1;
             }
+            if version == FormatVersion::V2_0 && leaf.kind == LeafKind::Blob {
+                container.describe_as_blobs(leaf.column);
+            }
             columns.push(ColumnWriter::new(path, &leaf, tuning, bounds));
         }
         Ok(Self {
-            container: ContainerEncoder::new(version, options.alignment, options.checksums)?
-                .with_directory_above(options.directory_columns),
+            container,
             schema: stored,
             input: std::sync::Arc::new(schema.clone()),
             mapping,
@@ -189,7 +196,8 @@ impl FileEncoder {
         if self.options.format_version > FormatVersion::V2_0 {
             return Ok(());
         }
-        self.columns.iter().try_for_each(|column| check_structs(&column.path, arrays[column.path.top]))
+        // Descriptors of blobs are structs in pages only.
+        self.inputs.iter().try_for_each(|path| check_structs(path, arrays[path.top]))
     }
 
     /// Adds rows of arrays as they are stored.

@@ -76,7 +76,7 @@ pub(crate) fn columns(file: &File, inspection: &Inspection) -> String {
             size(column.bytes),
             format!("{:.2}", per_value(column)),
             format!("{:.1} %", 100.0 * share(file, column)),
-            column.encodings().join("; "),
+            encodings(column),
         ]);
     }
     trimmed(&table.to_string())
@@ -115,6 +115,14 @@ fn type_of(file: &File, column: &ColumnInspection) -> String {
         .map_or_else(|| column.data_type.clone(), |f| type_name(f.data_type()))
 }
 
+fn encodings(column: &ColumnInspection) -> String {
+    let mut text = column.encodings().join("; ");
+    if let Some(bytes) = column.blob_bytes {
+        text += &format!("; {} of blobs", size(bytes));
+    }
+    text
+}
+
 fn per_value(column: &ColumnInspection) -> f64 {
     if column.num_values == 0 { 0.0 } else { column.bytes as f64 / column.num_values as f64 }
 }
@@ -142,6 +150,9 @@ fn to_json(file: &File, inspection: &Inspection, with_pages: bool) -> Value {
             "share": rounded(share(file, c)),
             "encodings": c.encodings(),
         });
+        if let Some(bytes) = c.blob_bytes {
+            column["blob_bytes"] = bytes.into();
+        }
         if with_pages {
             column["pages"] = c.pages.iter().map(page_to_json).collect();
         }
