@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Module, and what it may use besides itself. Errors, limits and versions may be used by all.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     ("error", &[]),
     ("limits", &[]),
     ("version", &[]),
