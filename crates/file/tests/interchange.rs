@@ -120,7 +120,7 @@ fn random_tables_written_by_us_in_any_way_are_read_by_the_official_library() {
     let mut failures = Vec::new();
     for (i, seed) in seeds.iter().enumerate() {
         let mut rng = Rng::new(*seed);
-        let version = *rng.pick(&[FormatVersion::V2_1, FormatVersion::V2_2]);
+        let version = *rng.pick(&[FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2]);
         let mut g = Generator::new(rng.word(), Wanted { official: true, ..Wanted::new(version) });
         let schema = g.schema();
         // A fixed-size list of structs beside anything else needs a read for each column.

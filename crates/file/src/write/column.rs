@@ -8,6 +8,7 @@ use arrow_array::ArrayRef;
 use crate::array::shred::{LeafBuffer, LeafPath, Pushed, leaf_bytes};
 use crate::choose::{self, Tuning};
 use crate::container::{NewPage, PageMessage};
+use crate::encoding::ValueType;
 use crate::page::LeafPage;
 use crate::page::plain::{self, PlainPageParts};
 use crate::schema::{Leaf, Parent};
@@ -180,9 +181,9 @@ impl ColumnWriter {
 
     /// Pages that come once a file is complete: of structs whose first leaf this is, and of itself if it is a struct without
     /// members. They say how many there are. Only in 2.0.
-    pub(super) fn finish(&self) -> Vec<ColumnPage> {
+    pub(super) fn finish(&mut self) -> Result<Vec<ColumnPage>> {
         if self.tuning.version != FormatVersion::V2_0 {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let mut pages = Vec::new();
         let mut length = self.first_row;
@@ -197,7 +198,12 @@ impl ColumnWriter {
         if self.tuning.is_empty_struct {
             pages.push((self.column, new_page(plain::header(length))));
         }
-        pages
+        if matches!(self.path.shape, ValueType::Struct(_)) && self.num_pages == 0 {
+            // The official reader looks for the first page of packed structs even where there are none of them.
+            let page = self.buffer.take();
+            pages.push((self.column, new_page(choose::encode_plain(&page, &self.tuning)?)));
+        }
+        Ok(pages)
     }
 }
 

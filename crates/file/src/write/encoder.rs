@@ -244,7 +244,7 @@ impl FileEncoder {
     pub fn finish(mut self) -> Result<Vec<Bytes>> {
         self.check()?;
         self.flush(usize::MAX)?;
-        let pages = self.columns.iter().map(ColumnWriter::finish).collect();
+        let pages = self.columns.iter_mut().map(ColumnWriter::finish).collect::<Result<_>>()?;
         self.add_pages(pages)?;
         Ok(self.container.finish(&self.schema, self.num_rows)?.output)
     }
