@@ -55,11 +55,12 @@ const COMMON: [&str; 3] = ["error", "limits", "version"];
 const UNSAFE_SITES: [&str; 3] = ["array/build.rs", "encoding/arena.rs", "io/mmap.rs"];
 
 /// Files that may speak protobuf, besides the generated code itself.
-const SPEAK_PROTOBUF: [&str; 6] = [
+const SPEAK_PROTOBUF: [&str; 7] = [
     "container/column.rs",
     "container/encoder.rs",
     "encoding/wire.rs",
     "page/wire.rs",
+    "page/wire23.rs",
     "schema/descriptor.rs",
     "schema/tests.rs",
 ];
