@@ -176,7 +176,7 @@ impl Sequence {
         Ok(match self {
             Self::Rule { len, base, first, second: 0 } => {
                 let pairs = u128::from(*len) * u128::from(len.saturating_sub(1)) / 2;
-                let rest = pairs.checked_mul(u128::from(*first)).unwrap_or(u128::MAX);
+                let rest = pairs.saturating_mul(u128::from(*first));
                 (u128::from(*len) * u128::from(*base)).saturating_add(rest)
             }
             Self::Listed(numbers) => numbers.iter().map(|n| u128::from(*n)).sum(),

@@ -39,7 +39,7 @@ enum PageIndex {
     MiniBlock(MiniBlockIndex),
     FullZip(FullZipIndex),
     Constant(ConstantIndex),
-    Sparse(SparseIndex),
+    Sparse(Box<SparseIndex>),
 }
 
 impl Page {
@@ -101,7 +101,7 @@ impl Page {
             }
             Layout::Sparse(layout) => {
                 let index = SparseIndex::read(layout, &self.buffers, segments, leaf, self.num_rows, limits)?;
-                PageIndex::Sparse(index)
+                PageIndex::Sparse(Box::new(index))
             }
         };
         // A lost race stored the same index.
