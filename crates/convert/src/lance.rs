@@ -11,7 +11,7 @@ use pennon_file::{BlobView, Error, File, FileWriter, OpenOptions, Result, WriteO
 use crate::input::Bytes;
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
-use crate::reader::{Batches, Selection};
+use crate::reader::{Batches, ReadOptions, Selection};
 use crate::writer::{BatchWriter, WriterOptions};
 
 /// A Lance file.
@@ -21,9 +21,10 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn open(name: &str, bytes: Bytes, mapping: bool) -> Result<Self> {
+    pub(crate) fn open(name: &str, bytes: Bytes, read: &ReadOptions) -> Result<Self> {
         let mut options = OpenOptions::default();
-        if !mapping {
+        options.allow_unstable = read.allow_unstable;
+        if !read.mapping {
             options.source.mapping = MappingPolicy::Never;
         }
         let file = match bytes {

@@ -28,11 +28,13 @@ pub struct ReadOptions {
     /// Whether a local file may be mapped into memory. A full pass over a mapped file counts as memory of the process;
     /// without it, the batches in flight are all there is.
     pub mapping: bool,
+    /// Whether a Lance file may have a format version that its authors mark unstable.
+    pub allow_unstable: bool,
 }
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { format: None, schema: None, mapping: true }
+        Self { format: None, schema: None, mapping: true, allow_unstable: false }
     }
 }
 
@@ -119,7 +121,7 @@ impl Reader {
             )));
         }
         let source = match format {
-            Format::Lance => lance::Source::open(&name, bytes, options.mapping).map(Source::Lance),
+            Format::Lance => lance::Source::open(&name, bytes, options).map(Source::Lance),
             Format::Parquet => parquet::Source::open(&name, bytes).map(Source::Parquet),
             Format::Arrow => ipc::FileSource::open(&name, bytes).map(Source::Arrow),
             Format::ArrowStream => ipc::StreamSource::open(&name, bytes).map(Source::ArrowStream),

@@ -9,8 +9,8 @@ use arrow_schema::{DataType, Field, Schema};
 use common::compare::difference;
 use common::counted::Counted;
 use common::engine::{
-    Part, expected_projection, expected_take, force_encoding, leaf_paths, open, random_encoding, reading_exactly,
-    random_options, scan, take, whole, write,
+    Part, expected_projection, expected_take, force_encoding, leaf_paths, open, random_encoding,
+    random_options, reading_exactly, scan, take, whole, write,
 };
 use common::generate::{Generator, PACKED, Wanted};
 use common::official::{Job, ask, one, python, write_all};
@@ -247,7 +247,11 @@ fn read_in_parts(bytes: &bytes::Bytes, batch: &RecordBatch, seed: u64) -> Result
         same(&batch.slice(start, n), scan(&file, &part), format!("rows {start}+{n}"))?;
         let asked: Vec<u64> = (0..rng.within(1, 40)).map(|_| rng.below(rows) as u64).collect();
         same(&expected_take(batch, &asked), take(&file, &asked, None), format!("take {asked:?}"))?;
-        same(&expected_take(batch, &asked), take(&apart, &asked, None), format!("take {asked:?}, by ranges"))?;
+        same(
+            &expected_take(batch, &asked),
+            take(&apart, &asked, None),
+            format!("take {asked:?}, by ranges"),
+        )?;
     }
     same(batch, scan(&apart, &Part::default()), "whole, by ranges".into())?;
     let inspection = file.inspect().map_err(|e| format!("inspect: {e}"))?;

@@ -59,12 +59,13 @@ const COMMON: [&str; 3] = ["error", "limits", "version"];
 const UNSAFE_SITES: [&str; 3] = ["array/build.rs", "encoding/arena.rs", "io/mmap.rs"];
 
 /// Files that may speak protobuf, besides the generated code itself.
-const SPEAK_PROTOBUF: [&str; 8] = [
+const SPEAK_PROTOBUF: [&str; 9] = [
     "container/column.rs",
     "container/encoder.rs",
     "encoding/wire.rs",
     "page/plain/wire.rs",
     "page/wire.rs",
+    "page/wire23.rs",
     "schema/descriptor.rs",
     "schema/parts.rs",
     "schema/tests.rs",

@@ -153,7 +153,10 @@ fn every_flipped_bit_of_2_3_gives_values_or_a_typed_error_in_bounded_memory() {
             let _ = take(&file, &[rows - 1, 0, rows / 2, 0], None);
             let _ = file.inspect();
             // Any number of rows may be announced; the first thousands are as good as all.
-            let _ = scan(&file, &Part { rows: Some(0..rows.min(5000)), batch_rows: Some(700), ..Part::default() });
+            let _ = scan(
+                &file,
+                &Part { rows: Some(0..rows.min(5000)), batch_rows: Some(700), ..Part::default() },
+            );
             if flip == 0xff {
                 let apart = File::from_read_at(Counted::new(damaged), &reading_exactly());
                 let _ = apart.and_then(|file| take(&file, &[0, rows / 2, rows - 1], None));

@@ -327,3 +327,21 @@ fn help_has_examples_for_every_verb() {
     assert_eq!(p.run(&[]).code, 2);
     assert_eq!(p.run(&["--version"]).out, format!("pennon {}\n", env!("CARGO_PKG_VERSION")));
 }
+
+#[test]
+fn a_file_of_an_unstable_format_version_is_read_with_one_note() {
+    let p = Place::new();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../file/tests/planar");
+    std::fs::copy(folder.join("sparse_list.lance"), p.path("u.lance")).expect("to copy");
+    let note = "note: u.lance has format version 2.3, which its authors mark unstable: it may not be readable by later releases\n";
+    let ran = p.run(&["scan", "u.lance"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, note));
+    assert_eq!(ran.out, "{\"x\":[1,2]}\n{\"x\":null}\n{\"x\":[]}\n{\"x\":[3,null]}\n");
+    let ran = p.run(&["convert", "u.lance", "s.lance", "--check"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, note));
+    let ran = p.run(&["inspect", "u.lance"]);
+    assert!(ran.out.contains("sparse mini-block flat(32)"), "{}", ran.out);
+    let ran = p.run(&["convert", "t.arrow", "v.lance", "--format-version", "2.3"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("'2.3'"), "{}", ran.err);
+}

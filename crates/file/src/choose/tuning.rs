@@ -155,7 +155,8 @@ impl Tuning {
         }
         let keys = Keys(top);
         self.layout = match keys.text("structural-encoding").as_deref() {
-            None => None,
+            // Sparse pages are of 2.3: a table read from there is written in a layout of its own version.
+            None | Some("sparse") => None,
             Some("miniblock") => Some(LayoutKind::MiniBlock),
             Some("fullzip") => Some(LayoutKind::FullZip),
             Some(other) => return Err(keys.bad("structural-encoding", other, "miniblock or fullzip")),

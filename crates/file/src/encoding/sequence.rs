@@ -176,7 +176,7 @@ impl Sequence {
         Ok(match self {
             Self::Rule { len, base, first, second: 0 } => {
                 let pairs = u128::from(*len) * u128::from(len.saturating_sub(1)) / 2;
-                let rest = pairs.checked_mul(u128::from(*first)).unwrap_or(u128::MAX);
+                let rest = pairs.saturating_mul(u128::from(*first));
                 (u128::from(*len) * u128::from(*base)).saturating_add(rest)
             }
             Self::Listed(numbers) => numbers.iter().map(|n| u128::from(*n)).sum(),
@@ -473,5 +473,101 @@ fn split_dictionary(data: &[u8]) -> Result<[&[u8]; 2]> {
     match split {
         Some((first, second)) if second.len() as u64 == items => Ok([first, second]),
         _ => corrupt!("{indices} bytes of indices and {items} of items in a payload of {}", rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(encoding: &Encoding, data: &[u8], len: u64) -> Result<Sequence> {
+        Sequence::decode(encoding, data, len, 64, &Limits::default())
+    }
+
+    fn numbers(sequence: &Sequence) -> Vec<u64> {
+        (0..sequence.len()).map(|i| sequence.get(i)).collect()
+    }
+
+    fn constant(value: u64) -> Encoding {
+        Encoding::Constant { value: Some(value.to_le_bytes().to_vec()) }
+    }
+
+    fn short(value: u32) -> Encoding {
+        Encoding::Constant { value: Some(value.to_le_bytes().to_vec()) }
+    }
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+
+    const FLAT: Encoding = Encoding::Flat { bits: 64 };
+
+    #[test]
+    fn descriptions_of_2_to_the_60_numbers_stay_descriptions() {
+        let len = 1 << 60;
+        let evens = decode(&Encoding::Range { bits: 64, start: 4, step: 2 }, &[], len).unwrap();
+        assert_eq!((evens.get(0), evens.get(len - 1)), (4, 2 + (1 << 61)));
+        assert_eq!((evens.below(4), evens.below(5), evens.below(6)), (0, 1, 1));
+        assert_eq!(evens.below(u64::MAX), len);
+        let sums = decode(&constant(3), &[], len).unwrap().sums(3 << 60, &Limits::default()).unwrap();
+        assert_eq!((sums.len(), sums.get(5), sums.last()), (len + 1, 15, Some(3 << 60)));
+        let runs = Encoding::Runs { values: Box::new(constant(9)), lengths: Box::new(short(u32::MAX)) };
+        // Their lengths must add up to what is asked for.
+        let len = u64::from(u32::MAX) << 20;
+        assert_eq!(decode(&runs, &[], len).unwrap(), decode(&constant(9), &[], len).unwrap());
+        assert!(decode(&runs, &[], len + 1).is_err());
+    }
+
+    #[test]
+    fn differences_of_a_constant_are_a_range_and_of_a_range_a_rule() {
+        let delta = |deltas| Encoding::Delta { bits: 64, base: 5, deltas: Box::new(deltas) };
+        assert_eq!(numbers(&decode(&delta(constant(2)), &[], 4).unwrap()), [5, 7, 9, 11]);
+        let range = Encoding::Range { bits: 64, start: 1, step: 2 };
+        let bent = decode(&delta(range), &[], 5).unwrap();
+        assert_eq!(numbers(&bent), [5, 6, 9, 14, 21]);
+        assert_eq!((bent.below(6), bent.below(15)), (1, 4));
+        assert_eq!(numbers(&bent.sums(55, &Limits::default()).unwrap()), [0, 5, 11, 20, 34, 55]);
+        assert_eq!(numbers(&decode(&delta(FLAT), &words(&[1, 0, 4]), 4).unwrap()), [5, 6, 6, 10]);
+        assert!(decode(&delta(FLAT), &words(&[u64::MAX]), 2).is_err());
+        assert!(decode(&delta(constant(2)), &[], 1).is_err());
+    }
+
+    #[test]
+    fn runs_and_dictionaries_are_what_their_parts_say() {
+        let lengths: Vec<u8> = [2u32, 1, 3].iter().flat_map(|l| l.to_le_bytes()).collect();
+        let runs = Encoding::Runs {
+            values: Box::new(Encoding::Range { bits: 64, start: 1, step: 4 }),
+            lengths: Box::new(Encoding::Flat { bits: 32 }),
+        };
+        let data = [&words(&[0])[..], &lengths].concat();
+        let found = decode(&runs, &data, 6).unwrap();
+        assert_eq!(numbers(&found), [1, 1, 5, 9, 9, 9]);
+        assert_eq!((found.below(5), found.rises(), found.is_positive()), (2, false, true));
+        assert_eq!(found.different(&(1..4), 9), [1, 5]);
+        assert_eq!(numbers(&found.sums(34, &Limits::default()).unwrap()), [0, 1, 2, 7, 16, 25, 34]);
+        assert!(decode(&runs, &data, 7).is_err());
+
+        let dictionary = Encoding::Dictionary {
+            indices: Box::new(Encoding::Flat { bits: 32 }),
+            items: Box::new(Encoding::Range { bits: 64, start: 1, step: 2 }),
+            num_items: 3,
+        };
+        let data = [&words(&[12, 0])[..], &lengths[..4], &[0; 4], &lengths[4..8]].concat();
+        assert_eq!(numbers(&decode(&dictionary, &data, 3).unwrap()), [5, 1, 3]);
+        let wrong = [&words(&[4, 0])[..], &lengths[8..]].concat();
+        assert!(decode(&dictionary, &wrong, 1).is_err());
+    }
+
+    #[test]
+    fn sequences_that_pass_their_bits_or_have_no_numbers_are_corrupt() {
+        let range = |start, step| Encoding::Range { bits: 32, start, step };
+        let at = |e: &Encoding, len| Sequence::decode(e, &[], len, 32, &Limits::default());
+        assert!(at(&range(u64::from(u32::MAX) - 1, 1), 2).is_ok());
+        assert!(at(&range(u64::from(u32::MAX) - 1, 1), 3).is_err());
+        assert!(at(&range(0, u64::MAX), u64::MAX).is_err());
+        assert_eq!(at(&Encoding::Constant { value: None }, 0).unwrap(), Sequence::EMPTY);
+        assert!(at(&Encoding::Constant { value: None }, 1).is_err());
+        assert!(at(&range(0, 1), 0).is_err());
+        assert!(Sequence::decode(&short(1), &[0], 1, 32, &Limits::default()).is_err());
     }
 }

@@ -45,7 +45,7 @@ enum PageIndex {
     FullZip(FullZipIndex),
     Constant(ConstantIndex),
     Plain(PlainIndex),
-    Sparse(SparseIndex),
+    Sparse(Box<SparseIndex>),
 }
 
 impl Page {
@@ -139,7 +139,7 @@ impl Page {
             }
             Layout::Sparse(layout) => {
                 let index = SparseIndex::read(layout, &self.buffers, segments, leaf, self.num_rows, limits)?;
-                PageIndex::Sparse(index)
+                PageIndex::Sparse(Box::new(index))
             }
             Layout::Blob(_) => unreachable!("what a page stores is never laid out as a blob"),
         };

@@ -34,13 +34,29 @@ impl Source {
         }
         let mut options = ReadOptions::default();
         options.mapping = mapping;
+        options.allow_unstable = true;
         options.format = self.from;
         if let Some(path) = &self.schema {
             let text =
                 std::fs::read_to_string(path).map_err(|e| Error::io(format!("cannot read {path}"), e))?;
             options.schema = Some(Arc::new(schema_from_json(path, &text)?));
         }
-        Reader::open(&Input::from_argument(argument), &options)
+        let reader = Reader::open(&Input::from_argument(argument), &options)?;
+        note_unstable(&reader);
+        Ok(reader)
+    }
+}
+
+/// Warns of a file that a later release may not read.
+pub(crate) fn note_unstable(reader: &Reader) {
+    if let Some(file) = reader.as_lance()
+        && file.format_version().is_unstable()
+    {
+        eprintln!(
+            "note: {} has format version {}, which its authors mark unstable: it may not be readable by later releases",
+            reader.name(),
+            file.format_version()
+        );
     }
 }
 

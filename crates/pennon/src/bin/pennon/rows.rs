@@ -69,7 +69,10 @@ pub(crate) fn from_file(path: &str) -> Result<Vec<Rows>> {
         let file = File::open(path).map_err(|e| Error::io(format!("cannot read {path}"), e))?;
         return lines(BufReader::new(file), &wrong);
     }
-    let reader = Reader::open(&Input::path(path), &ReadOptions::default())?;
+    let mut options = ReadOptions::default();
+    options.allow_unstable = true;
+    let reader = Reader::open(&Input::path(path), &options)?;
+    crate::args::note_unstable(&reader);
     let schema = reader.schema()?;
     let [field] = schema.fields().as_ref() else {
         return Err(wrong(format!("found {} columns", schema.fields().len())));
