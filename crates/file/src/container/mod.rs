@@ -21,6 +21,8 @@ mod global;
 mod metadata;
 mod tables;
 #[cfg(test)]
+mod layout_tests;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use checksums::{FileChecks, PageChecks, UNIT_BYTES};
