@@ -156,11 +156,12 @@ impl File {
             None => inner.metadata.schema.project_all()?,
         };
         let schema = projection.schema.to_arrow();
+        let stored = projection.schema.stored_arrow();
         let columns = self.columns(projection.leaves)?;
         for column in &columns {
             column.check_rows(self.num_rows()).map_err(|e| self.in_file(e))?;
         }
-        Ok(Projected { source: inner.source.clone(), schema, columns, limits: inner.limits.clone() })
+        Ok(Projected { source: inner.source.clone(), schema, stored, columns, limits: inner.limits.clone() })
     }
 
     /// Columns of leaves, read together where the handle does not have them yet.

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod build;
+pub(crate) mod convert;
 pub(crate) mod shred;
 
 pub(crate) use assemble::assemble;

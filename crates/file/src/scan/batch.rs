@@ -3,20 +3,22 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 
 use crate::column::Column;
 use crate::encoding::Arena;
 use crate::io::{Source, drive, join};
 use crate::page::LeafData;
-use crate::{Error, Limits, Result};
+use crate::{Error, ErrorKind, Limits, Result};
 
 /// What scans and takes share: a file's projected columns.
 #[derive(Debug)]
 pub(crate) struct Projected {
     pub(crate) source: Arc<Source>,
     pub(crate) schema: SchemaRef,
+    /// The same as it is stored.
+    pub(crate) stored: SchemaRef,
     /// In column order, which is the order of leaves in the schema.
     pub(crate) columns: Vec<Arc<Column>>,
     pub(crate) limits: Limits,
@@ -74,15 +76,22 @@ impl Projected {
         rows.min().unwrap_or(asked)
     }
 
-    /// Builds the batch of the first `rows` rows of the leaves.
-    pub(crate) fn build(&self, mut leaves: Vec<LeafData>, rows: usize, arena: &Arena) -> Result<RecordBatch> {
+    /// Builds the batch of the first `rows` rows of the leaves; of fewer, where the types of the schema cannot count
+    /// that many at once.
+    pub(crate) fn build(
+        &self,
+        mut leaves: Vec<LeafData>,
+        rows: usize,
+        budget: usize,
+        arena: &Arena,
+    ) -> Result<RecordBatch> {
         for (leaf, column) in leaves.iter_mut().zip(&self.columns) {
             leaf.truncate_rows(rows * column.leaf.rows_scale as usize, &column.scheme);
         }
         let mut leaves = leaves.into_iter();
         let mut arrays = Vec::with_capacity(self.schema.fields().len());
         let mut paths = self.columns.iter();
-        for field in self.schema.fields() {
+        for field in self.stored.fields() {
             let before = leaves.len();
             let path = paths.as_slice().first().map_or("", |c| c.leaf.path.as_str());
             let array = crate::array::assemble(field, &mut leaves, arena)
@@ -92,16 +101,44 @@ impl Projected {
             }
             arrays.push(array);
         }
+        let mut rows = rows;
+        if !Arc::ptr_eq(&self.stored, &self.schema) {
+            (arrays, rows) = self.restore(arrays, rows, budget)?;
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
             .map_err(|e| self.in_file(Error::corrupt(format!("values that the schema does not allow: {e}"))))
+    }
+
+    /// The arrays that stored ones stand for, of as many rows as can be had at once.
+    fn restore(
+        &self,
+        stored: Vec<ArrayRef>,
+        mut rows: usize,
+        budget: usize,
+    ) -> Result<(Vec<ArrayRef>, usize)> {
+        let most = usize::try_from(self.limits.buffer_bytes).unwrap_or(usize::MAX);
+        loop {
+            // A batch holds at least one row, whatever its size.
+            let budget = if rows > 1 { budget } else { most };
+            let restored = self.schema.fields().iter().zip(&stored).map(|(field, array)| {
+                let array = if array.len() > rows { &array.slice(0, rows) } else { array };
+                crate::array::convert::restore(field.data_type(), array, budget)
+                    .map_err(|e| e.in_column(field.name()))
+            });
+            match restored.collect() {
+                Ok(arrays) => return Ok((arrays, rows)),
+                Err(e) if e.kind() == ErrorKind::Limit && rows > 1 => rows /= 2,
+                Err(e) => return Err(self.in_file(e)),
+            }
+        }
     }
 
     /// The first rows of `rows`, as many as the budget allows, and how many they are.
     pub(crate) fn read_batch(&self, rows: Range<u64>, budget: usize) -> Result<(RecordBatch, u64)> {
         let asked = (rows.end - rows.start) as usize;
         if self.columns.is_empty() || asked == 0 {
-            return Ok((self.build(Vec::new(), asked, &Arena::default())?, asked as u64));
+            return Ok((self.build(Vec::new(), asked, budget, &Arena::default())?, asked as u64));
         }
         let arena = self.arena(rows.start, asked, budget);
         let leaves = self.read(&[rows], budget, &arena)?;
@@ -109,7 +146,9 @@ impl Projected {
         if count == 0 {
             return Err(self.in_file(no_progress()));
         }
-        Ok((self.build(leaves, count, &arena)?, count as u64))
+        let batch = self.build(leaves, count, budget, &arena)?;
+        let count = batch.num_rows() as u64;
+        Ok((batch, count))
     }
 
     pub(crate) fn in_file(&self, e: Error) -> Error {

@@ -95,7 +95,7 @@ impl TakeBatches {
             let asked = &left[..count];
             if self.projected.columns.is_empty() {
                 self.done += count;
-                return self.projected.build(Vec::new(), count, &Arena::default());
+                return self.projected.build(Vec::new(), count, self.batch_bytes, &Arena::default());
             }
             let order = Order::of(asked);
             let arena = self.projected.arena(asked[0], count, self.batch_bytes);
@@ -107,8 +107,9 @@ impl TakeBatches {
                 return Err(self.projected.in_file(no_progress()));
             }
             let Some(positions) = &order.positions else {
-                self.done += have;
-                return self.projected.build(leaves, have, &arena);
+                let batch = self.projected.build(leaves, have, self.batch_bytes, &arena)?;
+                self.done += batch.num_rows();
+                return Ok(batch);
             };
             if have < order.distinct {
                 // Rows are larger than was promised: ask for fewer of them.
@@ -128,8 +129,9 @@ impl TakeBatches {
             for (data, leaf) in gathered.iter_mut().zip(leaves) {
                 data.dictionary = leaf.dictionary;
             }
-            self.done += rows;
-            return self.projected.build(gathered, rows, &arena);
+            let batch = self.projected.build(gathered, rows, self.batch_bytes, &arena)?;
+            self.done += batch.num_rows();
+            return Ok(batch);
         }
     }
 }

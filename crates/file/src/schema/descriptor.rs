@@ -19,7 +19,7 @@ use arrow_schema::{DataType, FieldRef, Fields, Metadata};
 use bytes::Bytes;
 use prost::Message;
 
-use super::logical_type::{self, implied_metadata, stored_type};
+use super::logical_type::{self, implied_metadata};
 use super::{EXTENSION_NAME, FIELD_ID, Field, Keys, Schema};
 use crate::error::corrupt;
 use crate::proto::{file as pb, skim};
@@ -50,7 +50,7 @@ impl Schema {
         if !has_schema {
             corrupt!("the file descriptor has no schema");
         }
-        let schema = Self::new(build_tree(fields, limits)?, metadata, version);
+        let schema = Self::new(build_tree(fields, limits)?, metadata, version)?;
         Ok((schema, num_rows))
     }
 
@@ -230,7 +230,7 @@ fn emit_field(field: &Field, parent_id: i32, out: &mut Vec<pb::Field>) {
     }
 }
 
-/// The tree of an Arrow schema, with ids in pre-order where none are pinned.
+/// The tree of a schema as it is stored, with ids in pre-order where none are pinned.
 pub(super) fn from_arrow(schema: &arrow_schema::Schema, limits: &Limits) -> Result<Vec<Field>> {
     let mut pinned = HashSet::new();
     let mut fields = schema
@@ -269,7 +269,7 @@ fn convert(field: &FieldRef, pinned: &mut HashSet<i32>, depth: usize) -> Result<
         _ => Vec::new(),
     };
     let children = below.into_iter().map(|f| convert(f, pinned, depth)).collect::<Result<Vec<_>>>()?;
-    let data_type = with_children(&stored_type(field.data_type()), &children);
+    let data_type = with_children(field.data_type(), &children);
     let arrow =
         arrow_schema::Field::new(field.name(), data_type, field.is_nullable()).with_metadata(metadata);
     Ok(Field { id, logical_type, children, arrow: Arc::new(arrow), columns: 0..0, keys: Keys::default() })

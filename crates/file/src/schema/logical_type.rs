@@ -191,25 +191,7 @@ pub(super) fn implied_metadata(text: &str) -> Option<(&'static str, &'static str
     }
 }
 
-/// The Arrow type as it comes back: views become plain, the items of fixed-size lists become a
-/// nullable `item`.
-pub(super) fn stored_type(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Utf8View => DataType::Utf8,
-        DataType::BinaryView => DataType::Binary,
-        DataType::FixedSizeList(item, dimension) if !matches!(item.data_type(), DataType::Struct(_)) => {
-            let mut stored = Field::new("item", stored_type(item.data_type()), true);
-            if has_extension(item, BFLOAT16) {
-                stored.set_metadata(HashMap::from([(EXTENSION_NAME.to_owned(), BFLOAT16.to_owned())]));
-            }
-            DataType::FixedSizeList(Arc::new(stored), *dimension)
-        }
-        DataType::Dictionary(key, value) => DataType::Dictionary(key.clone(), Box::new(stored_type(value))),
-        other => other.clone(),
-    }
-}
-
-fn has_extension(field: &Field, name: &str) -> bool {
+pub(super) fn has_extension(field: &Field, name: &str) -> bool {
     field.metadata().get(EXTENSION_NAME).is_some_and(|n| n == name)
 }
 
@@ -265,9 +247,9 @@ fn emit_leaf(data_type: &DataType) -> Result<String> {
         Float16 => "halffloat",
         Float32 => "float",
         Float64 => "double",
-        Utf8 | Utf8View => "string",
+        Utf8 => "string",
         LargeUtf8 => "large_string",
-        Binary | BinaryView => "binary",
+        Binary => "binary",
         LargeBinary => "large_binary",
         Date32 => "date32:day",
         Date64 => "date64:ms",
@@ -294,7 +276,7 @@ pub(super) fn legacy_encoding(data_type: &DataType) -> i32 {
     use DataType::*;
     match data_type {
         Null | Struct(_) => 0,
-        Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView => 2,
+        Utf8 | LargeUtf8 | Binary | LargeBinary => 2,
         Dictionary(..) => 3,
         _ => 1,
     }
@@ -386,12 +368,6 @@ mod tests {
         let text = Field::new("j", Utf8, true)
             .with_metadata(HashMap::from([(EXTENSION_NAME.to_owned(), "arrow.json".to_owned())]));
         assert_eq!(emit(&text).unwrap(), "string");
-    }
-
-    #[test]
-    fn views_are_stored_as_plain_types() {
-        assert_eq!(emit(&Field::new("f", Utf8View, true)).unwrap(), "string");
-        assert_eq!(stored_type(&BinaryView), Binary);
     }
 
     #[test]

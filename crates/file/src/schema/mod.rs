@@ -15,6 +15,8 @@ mod leaves;
 mod logical_type;
 mod project;
 mod rules;
+mod stored;
+mod tag;
 #[cfg(test)]
 mod tests;
 
@@ -40,8 +42,10 @@ pub(crate) const PACKED: [&str; 2] = ["lance-encoding:packed", "packed"];
 #[derive(Debug, Clone)]
 pub(crate) struct Schema {
     pub(crate) fields: Vec<Field>,
-    /// The same as Arrow sees it, with the schema's metadata.
+    /// The same in Arrow's words, with the schema's metadata; tagged where types stand for others.
     pub(crate) arrow: SchemaRef,
+    /// What it stands for: the schema of a caller's batches.
+    pub(crate) user: SchemaRef,
     /// Stored columns of the whole file, also where this is a projection of it.
     pub(crate) num_columns: u32,
     /// Structs and lists have columns of their own: format version 2.0.
@@ -136,28 +140,46 @@ fn is_packed(field: &arrow_schema::Field) -> bool {
 }
 
 impl Schema {
-    /// The schema to write `arrow` with: types as they are stored (views become plain), ids given.
+    /// The schema to write `arrow` with: types as they are stored, ids given.
     ///
     /// Fails for what the format version cannot hold, naming the field.
     pub(crate) fn from_arrow(arrow: &arrow_schema::Schema, version: FormatVersion) -> Result<Self> {
-        rules::check(arrow, version)?;
-        let fields = descriptor::from_arrow(arrow, &Limits::default())?;
-        Ok(Self::new(fields, arrow.metadata().clone(), version))
+        let limits = Limits::default();
+        let stored = stored::stored_schema(arrow, version, limits.nesting)?;
+        rules::check(&stored, version)?;
+        let fields = descriptor::from_arrow(&stored, &limits)?;
+        Self::new(fields, arrow.metadata().clone(), version)
     }
 
     /// Puts fields together and numbers their columns.
-    fn new(mut fields: Vec<Field>, metadata: Metadata, version: FormatVersion) -> Self {
+    fn new(mut fields: Vec<Field>, metadata: Metadata, version: FormatVersion) -> Result<Self> {
         let num_columns = leaves::number_columns(&mut fields, version);
+        Self::of(fields, metadata, num_columns, leaves::parents_have_columns(version))
+    }
+
+    /// Puts fields together whose columns are numbered.
+    fn of(
+        fields: Vec<Field>,
+        metadata: Metadata,
+        num_columns: u32,
+        parents_have_columns: bool,
+    ) -> Result<Self> {
         let arrow = arrow_schema::Schema::new_with_metadata(
             fields.iter().map(|f| f.arrow.clone()).collect::<Vec<_>>(),
             metadata,
         );
-        let parents_have_columns = leaves::parents_have_columns(version);
-        Self { fields, arrow: Arc::new(arrow), num_columns, parents_have_columns }
+        let arrow = Arc::new(arrow);
+        let user = stored::user_schema(&arrow)?;
+        Ok(Self { fields, arrow, user, num_columns, parents_have_columns })
+    }
+
+    /// The schema as it is stored, in Arrow's words.
+    pub(crate) fn stored_arrow(&self) -> SchemaRef {
+        self.arrow.clone()
     }
 
     /// The schema as Arrow sees it.
     pub(crate) fn to_arrow(&self) -> SchemaRef {
-        self.arrow.clone()
+        self.user.clone()
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::descriptor::with_children;
 use super::leaves::{join_path, path_part};
+use super::stored::{cut, is_listed_map};
 use super::{Field, FieldKind, Leaf, Schema};
 use crate::{Error, Result};
 
@@ -69,12 +70,8 @@ impl Schema {
             selection.add(&steps[1..]);
         }
         let fields: Vec<Field> = order.iter().map(|at| prune(&self.fields[*at], &wanted[at])).collect();
-        let arrow = arrow_schema::Schema::new_with_metadata(
-            fields.iter().map(|f| f.arrow.clone()).collect::<Vec<_>>(),
-            self.arrow.metadata().clone(),
-        );
         let (num_columns, parents_have_columns) = (self.num_columns, self.parents_have_columns);
-        let schema = Self { fields, arrow: Arc::new(arrow), num_columns, parents_have_columns };
+        let schema = Self::of(fields, self.arrow.metadata().clone(), num_columns, parents_have_columns)?;
         let leaves = schema.leaves()?;
         Ok(Projection { schema, leaves })
     }
@@ -94,6 +91,11 @@ impl Schema {
                 Some((f, FieldKind::Struct)) => pick(&f.children, part),
                 Some((f, FieldKind::List | FieldKind::FixedSizeList(_))) if part.is("item") => {
                     (f.children.first(), vec![0])
+                }
+                // A map that is stored as a list is walked as what it is, or as what it is stored as.
+                Some((f, FieldKind::List)) if is_map(f) && (part.is("key") || part.is("value")) => {
+                    let which = usize::from(part.is("value"));
+                    (f.children.first().and_then(|e| e.children.get(which)), vec![0, which])
                 }
                 Some((f, FieldKind::Map)) if part.is("key") || part.is("value") => {
                     let which = usize::from(part.is("value"));
@@ -271,21 +273,21 @@ fn distance(a: &str, b: &str) -> usize {
 /// The part of a field that a selection wants.
 fn prune(field: &Field, selection: &Selection) -> Field {
     let Selection::Some(wanted) = selection else { return field.clone() };
-    let is_map_entries = |parent: &Field| parent.kind() == FieldKind::Map;
     let children: Vec<Field> = field
         .children
         .iter()
         .enumerate()
         .filter_map(|(at, child)| {
             let selection = wanted.get(&at)?;
-            Some(if is_map_entries(field) {
-                prune_entries(child, selection)
-            } else {
-                prune(child, selection)
-            })
+            Some(if is_map(field) { prune_entries(child, selection) } else { prune(child, selection) })
         })
         .collect();
     with_pruned(field, children)
+}
+
+/// Whether a field is a map, however it is stored.
+fn is_map(field: &Field) -> bool {
+    field.kind() == FieldKind::Map || is_listed_map(&field.arrow)
 }
 
 /// A map has both its parts: the one that was not named comes whole.
@@ -299,7 +301,7 @@ fn prune_entries(entries: &Field, selection: &Selection) -> Field {
 
 fn with_pruned(field: &Field, children: Vec<Field>) -> Field {
     let data_type = with_children(field.arrow.data_type(), &children);
-    let arrow = field.arrow.as_ref().clone().with_data_type(data_type);
+    let arrow = cut(field.arrow.as_ref().clone()).with_data_type(data_type);
     Field {
         id: field.id,
         logical_type: field.logical_type.clone(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Fields, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, TimeUnit, UnionFields, UnionMode};
 
 use super::*;
 use crate::encoding::ValueType;
@@ -181,7 +181,7 @@ fn odd_names_are_quoted_and_doubles_are_numbered() {
     let names = ["a.b", "x y", "b`q", "n", "n", "", "c#2"];
     let inner = structure(names.iter().map(|n| f(n, DataType::Int8)).collect());
     let top = schema(&arrow_schema::Schema::new(vec![f("s", inner)])).fields[0].children.clone();
-    let schema = Schema::new(top, Metadata::new(), FormatVersion::V2_2);
+    let schema = Schema::new(top, Metadata::new(), FormatVersion::V2_2).unwrap();
     let paths: Vec<String> = schema.leaves().unwrap().into_iter().map(|l| l.path).collect();
     assert_eq!(paths, ["`a.b`", "`x y`", "`b``q`", "n", "n#2", "``", "`c#2`"]);
     for (column, path) in paths.iter().enumerate() {
@@ -230,33 +230,42 @@ fn each_version_refuses_what_it_cannot_hold_and_names_the_column() {
     let deep = (0..80).fold(Int8, |inner, _| list(inner));
     // Field, whether 2.1 takes it, whether 2.2 does.
     let cases = [
-        (f("map", map(Utf8, Int32)), false, true),
-        (f("fsl of struct", fixed(point(), 2)), false, true),
+        (f("map", map(Utf8, Int32)), true, true),
+        (f("fsl of struct", fixed(point(), 2)), true, true),
         (f("fsl of fsl", fixed(fixed(Int32, 2), 3)), true, true),
         (f("fsl of bool", fixed(Boolean, 3)), true, true),
-        (f("fsl of text", fixed(Utf8, 2)), false, false),
-        (f("fsl of list", fixed(list(Int32), 2)), false, false),
-        (f("fsl of nothing", fixed(Int32, 0)), false, false),
-        (f("fsl of dictionary", fixed(Dictionary(Box::new(Int8), Box::new(Int64)), 2)), false, false),
-        (f("list of fsl of struct", list(fixed(point(), 2))), false, false),
-        (f("fsl of struct of list", fixed(structure(vec![f("l", list(Int8))]), 2)), false, false),
+        (f("fsl of text", fixed(Utf8, 2)), true, true),
+        (f("fsl of list", fixed(list(Int32), 2)), true, true),
+        (f("fsl of nothing", fixed(Int32, 0)), true, true),
+        (f("fsl of dictionary", fixed(Dictionary(Box::new(Int8), Box::new(Int64)), 2)), true, true),
+        (f("list of fsl of struct", list(fixed(point(), 2))), true, true),
+        (f("fsl of struct of list", fixed(structure(vec![f("l", list(Int8))]), 2)), true, true),
         (
             f("fsl of struct of fsl of struct", fixed(structure(vec![f("l", fixed(point(), 2))]), 2)),
-            false,
-            false,
+            true,
+            true,
         ),
-        (f("sorted map", sorted), false, false),
-        (f("no bytes", FixedSizeBinary(0)), false, true),
-        (f("interval", Interval(arrow_schema::IntervalUnit::DayTime)), false, false),
-        (f("list view", ListView(Arc::new(f("item", Int8)))), false, false),
+        (f("sorted map", sorted), true, true),
+        (f("no bytes", FixedSizeBinary(0)), true, true),
+        (f("interval", Interval(arrow_schema::IntervalUnit::DayTime)), true, true),
+        (f("list view", ListView(Arc::new(f("item", Int8)))), true, true),
         (f("dictionary of text", Dictionary(Box::new(Int8), Box::new(LargeUtf8))), true, true),
-        (f("dictionary of dates", Dictionary(Box::new(Int8), Box::new(Date32))), false, false),
+        (f("dictionary of dates", Dictionary(Box::new(Int8), Box::new(Date32))), true, true),
         (f("empty struct", structure(vec![])), true, true),
-        (f("list of empty struct", list(structure(vec![]))), false, false),
+        (f("list of empty struct", list(structure(vec![]))), true, true),
         (packed("packed", vec![f("a", Int16), f("b", Int32)]), true, true),
         (packed("packed text", vec![f("a", Int16), f("b", Utf8)]), false, true),
         (packed("packed fsl", vec![f("a", fixed(Int16, 2))]), false, true),
         (packed("packed bool", vec![f("a", Boolean)]), false, false),
+        (
+            packed(
+                "packed union",
+                vec![f("a", Union(UnionFields::from_fields(vec![f("x", Int8)]), UnionMode::Dense))],
+            ),
+            false,
+            false,
+        ),
+        (f("union of nothing", Union(UnionFields::empty(), UnionMode::Sparse)), false, false),
         (packed("packed struct in it", vec![f("a", point())]), false, false),
         (with(f("blob", LargeBinary), BLOB, "false"), false, false),
         (f("a.b", Int8), true, true),

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 
 use super::column::{ColumnPage, ColumnWriter, PageBounds};
+use super::mapping::Mapping;
 use super::matching;
 use super::options::WriteOptions;
 use crate::array::shred::{check_structs, leaf_bytes, leaf_paths};
@@ -46,6 +47,8 @@ pub struct FileEncoder {
     schema: Schema,
     /// As the caller sees it: batches have these types.
     input: SchemaRef,
+    /// How its types become those of the file.
+    mapping: Mapping,
     options: WriteOptions,
     container: ContainerEncoder,
     columns: Vec<ColumnWriter>,
@@ -61,7 +64,8 @@ impl FileEncoder {
         let version = options.format_version;
         let stored = Schema::from_arrow(schema, version)?;
         let leaves = stored.leaves()?;
-        let arrow = stored.to_arrow();
+        let arrow = stored.stored_arrow();
+        let mapping = Mapping::new(schema, &arrow, version);
         let paths = leaf_paths(arrow.fields())?;
         if let Some(blob) = leaves.iter().find(|leaf| leaf.kind == LeafKind::Blob) {
             return Err(Error::unsupported("blob columns are not written yet").in_column(&blob.path));
@@ -118,6 +122,7 @@ impl FileEncoder {
             container: ContainerEncoder::new(version, options.alignment, options.checksums)?,
             schema: stored,
             input: std::sync::Arc::new(schema.clone()),
+            mapping,
             options,
             columns,
             num_rows: 0,
@@ -146,11 +151,40 @@ impl FileEncoder {
             return Ok(());
         }
         let arrays: Vec<&ArrayRef> = found.iter().map(|column| batch.column(*column)).collect();
-        if self.options.format_version == FormatVersion::V2_0 {
-            self.columns.iter().try_for_each(|column| check_structs(&column.path, arrays[column.path.top]))?;
+        if self.mapping.is_identity() {
+            self.check_structs(&arrays)?;
+            self.failed = true;
+            self.push(&arrays, batch.num_rows())?;
+        } else {
+            self.failed = true;
+            let mut rows = 0..batch.num_rows();
+            while !rows.is_empty() {
+                let stored = self.mapping.store_some(&arrays, &mut rows)?;
+                let count = stored.first().map_or(0, |array| array.len());
+                let stored: Vec<&ArrayRef> = stored.iter().collect();
+                self.check_structs(&stored)?;
+                self.push(&stored, count)?;
+            }
         }
-        self.failed = true;
-        let parallel = self.columns.len() > 1 && self.arrow_bytes(batch)? >= PARALLEL_BYTES;
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Fails for null structs where the format version has no place for them.
+    fn check_structs(&self, arrays: &[&ArrayRef]) -> Result<()> {
+        if self.options.format_version > FormatVersion::V2_0 {
+            return Ok(());
+        }
+        self.columns.iter().try_for_each(|column| check_structs(&column.path, arrays[column.path.top]))
+    }
+
+    /// Adds rows of arrays as they are stored.
+    fn push(&mut self, arrays: &[&ArrayRef], num_rows: usize) -> Result<()> {
+        let bytes = |sum: usize, c: &ColumnWriter| {
+            let array = arrays[c.path.top];
+            leaf_bytes(&c.path, array, 0..array.len()).map(|bytes| sum.saturating_add(bytes))
+        };
+        let parallel = self.columns.len() > 1 && self.columns.iter().try_fold(0, bytes)? >= PARALLEL_BYTES;
         let push = |column: &mut ColumnWriter| column.push(arrays[column.path.top]);
         let pages: Vec<Vec<ColumnPage>> = if parallel {
             self.columns.par_iter_mut().map(push).collect::<Result<_>>()?
@@ -158,10 +192,8 @@ impl FileEncoder {
             self.columns.iter_mut().map(push).collect::<Result<_>>()?
         };
         self.add_pages(pages)?;
-        self.num_rows += batch.num_rows() as u64;
-        self.keep_budget()?;
-        self.failed = false;
-        Ok(())
+        self.num_rows += num_rows as u64;
+        self.keep_budget()
     }
 
     /// Adds bytes of the caller's own; the first get index 1.
@@ -186,11 +218,15 @@ impl FileEncoder {
     /// Arrow bytes of a batch as far as its columns are stored.
     pub(super) fn arrow_bytes(&self, batch: &RecordBatch) -> Result<usize> {
         let found = matching::columns(&self.input, batch)?;
-        let bytes = |c: &ColumnWriter| {
+        let mapped = self.mapping.bytes_of(|top| batch.column(found[top]));
+        let bytes = |sum: usize, c: &ColumnWriter| {
+            if self.mapping.is_mapped(c.path.top) {
+                return Ok(sum);
+            }
             let array = batch.column(found[c.path.top]);
-            leaf_bytes(&c.path, array, 0..array.len())
+            leaf_bytes(&c.path, array, 0..array.len()).map(|bytes| sum.saturating_add(bytes))
         };
-        self.columns.iter().try_fold(0usize, |sum, c| Ok(sum.saturating_add(bytes(c)?)))
+        self.columns.iter().try_fold(mapped, bytes)
     }
 
     fn check(&self) -> Result<()> {

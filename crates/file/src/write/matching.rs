@@ -55,15 +55,22 @@ fn difference(field: &Field, declared: &DataType, actual: &DataType) -> Result<(
 /// Equal up to nullability, metadata and the names of list items and map entries: none changes the data.
 fn same_type(a: &DataType, b: &DataType) -> bool {
     match (a, b) {
-        (DataType::List(a), DataType::List(b)) | (DataType::LargeList(a), DataType::LargeList(b)) => {
-            same_type(a.data_type(), b.data_type())
+        (DataType::List(a), DataType::List(b))
+        | (DataType::LargeList(a), DataType::LargeList(b))
+        | (DataType::ListView(a), DataType::ListView(b))
+        | (DataType::LargeListView(a), DataType::LargeListView(b)) => same_type(a.data_type(), b.data_type()),
+        (DataType::RunEndEncoded(ends, a), DataType::RunEndEncoded(other_ends, b)) => {
+            ends.data_type() == other_ends.data_type() && same_type(a.data_type(), b.data_type())
         }
         (DataType::FixedSizeList(a, n), DataType::FixedSizeList(b, m)) => {
             n == m && same_type(a.data_type(), b.data_type())
         }
-        (DataType::Map(a, _), DataType::Map(b, _)) => match (a.data_type(), b.data_type()) {
+        (DataType::Map(a, sorted), DataType::Map(b, found)) => match (a.data_type(), b.data_type()) {
+            // Sorted keys do where any order does, but not the other way round.
             (DataType::Struct(a), DataType::Struct(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_type(a.data_type(), b.data_type()))
+                (*found || !sorted)
+                    && a.len() == b.len()
+                    && a.iter().zip(b).all(|(a, b)| same_type(a.data_type(), b.data_type()))
             }
             _ => false,
         },

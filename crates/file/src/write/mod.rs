@@ -8,6 +8,7 @@
 
 mod column;
 mod encoder;
+mod mapping;
 mod matching;
 mod options;
 mod path;

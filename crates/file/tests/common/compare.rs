@@ -1,7 +1,9 @@
 //! Logical equality of batches, by the rules of the golden files' README: types as given, validity
 //! at every level, nothing that lies under a null, floats by bits or both NaN, batches split anywhere.
 
-use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray, types::*};
+use arrow_array::{
+    Array, ArrayRef, LargeListViewArray, ListViewArray, RecordBatch, RunArray, cast::AsArray, types::*,
+};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::generate::width_of;
@@ -245,6 +247,56 @@ fn values(left: &dyn Array, right: &dyn Array, mut pairs: Vec<Pair>, path: &str)
                 pairs.iter().map(|p| Pair { left: lk[p.left], right: rk[p.right], row: p.row }).collect();
             values(l.values().as_ref(), r.values().as_ref(), mapped, path)
         }
+        DataType::ListView(_) => {
+            let (l, r) = (left.as_list_view::<i32>(), right.as_list_view::<i32>());
+            let bounds = |a: &ListViewArray, i: usize| {
+                (a.value_offset(i) as usize, (a.value_offset(i) + a.value_size(i)) as usize)
+            };
+            let items = items(&pairs, |i| bounds(l, i), |i| bounds(r, i), path);
+            items.and_then_values(l.values().as_ref(), r.values().as_ref(), &format!("{path}.item"))
+        }
+        DataType::LargeListView(_) => {
+            let (l, r) = (left.as_list_view::<i64>(), right.as_list_view::<i64>());
+            let bounds = |a: &LargeListViewArray, i: usize| {
+                (a.value_offset(i) as usize, (a.value_offset(i) + a.value_size(i)) as usize)
+            };
+            let items = items(&pairs, |i| bounds(l, i), |i| bounds(r, i), path);
+            items.and_then_values(l.values().as_ref(), r.values().as_ref(), &format!("{path}.item"))
+        }
+        DataType::RunEndEncoded(..) => {
+            let ((lp, l), (rp, r)) = (runs(left), runs(right));
+            let mapped =
+                pairs.iter().map(|p| Pair { left: lp[p.left], right: rp[p.right], row: p.row }).collect();
+            values(l.as_ref(), r.as_ref(), mapped, path)
+        }
+        DataType::Union(fields, _) => {
+            let (l, r) = (left.as_union(), right.as_union());
+            let other = pairs.iter().find(|p| l.type_id(p.left) != r.type_id(p.right));
+            if let Some(p) = other {
+                let (e, a) = (l.type_id(p.left), r.type_id(p.right));
+                return Some(format!("{path}, row {}: type id {e} expected, found {a}", p.row));
+            }
+            fields.iter().find_map(|(id, f)| {
+                let of_field = pairs.iter().filter(|p| l.type_id(p.left) == id);
+                let slots = of_field.map(|p| Pair {
+                    left: l.value_offset(p.left),
+                    right: r.value_offset(p.right),
+                    row: p.row,
+                });
+                let (e, a) = (l.child(id), r.child(id));
+                values(e.as_ref(), a.as_ref(), slots.collect(), &format!("{path}.{}", f.name()))
+            })
+        }
+        DataType::FixedSizeBinary(0) => None,
+        DataType::Utf8View => variable(
+            &pairs,
+            path,
+            |i| left.as_string_view().value(i).as_bytes(),
+            |i| right.as_string_view().value(i).as_bytes(),
+        ),
+        DataType::BinaryView => {
+            variable(&pairs, path, |i| left.as_binary_view().value(i), |i| right.as_binary_view().value(i))
+        }
         DataType::Boolean => {
             let (l, r) = (left.as_boolean(), right.as_boolean());
             leaf(
@@ -323,6 +375,22 @@ fn keys(array: &dyn Array) -> Vec<usize> {
         DataType::UInt16 => keys!(UInt16Type),
         DataType::UInt32 => keys!(UInt32Type),
         _ => keys!(UInt64Type),
+    }
+}
+
+/// For every slot of a run-end encoded array its place among the values, and those.
+fn runs(array: &dyn Array) -> (Vec<usize>, ArrayRef) {
+    macro_rules! runs {
+        ($t:ty) => {{
+            let runs = array.as_any().downcast_ref::<RunArray<$t>>().expect("runs");
+            let places = (0..runs.len()).map(|i| runs.get_physical_index(i)).collect();
+            (places, runs.values().clone())
+        }};
+    }
+    match array.data_type() {
+        DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int16 => runs!(Int16Type),
+        DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int32 => runs!(Int32Type),
+        _ => runs!(Int64Type),
     }
 }
 

@@ -17,6 +17,7 @@ use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use pennon_file::FormatVersion;
 
+use super::mapped::is_mapped;
 use super::rng::Rng;
 
 /// Field metadata key that makes a struct one column.
@@ -402,7 +403,7 @@ impl Generator {
         self.unsliced(field, len, true)
     }
 
-    fn unsliced(&mut self, field: &Field, len: usize, may_be_null: bool) -> ArrayRef {
+    pub fn unsliced(&mut self, field: &Field, len: usize, may_be_null: bool) -> ArrayRef {
         // 2.0 has no place for nulls of structs.
         let holds_nulls =
             self.wanted.version > FormatVersion::V2_0 || !matches!(field.data_type(), DataType::Struct(_));
@@ -454,9 +455,12 @@ impl Generator {
                 } else {
                     self.unsliced(item, n, false)
                 };
-                Arc::new(FixedSizeListArray::new(item.clone(), *dimension, values, nulls))
+                let lists =
+                    FixedSizeListArray::try_new_with_length(item.clone(), *dimension, values, nulls, len);
+                Arc::new(lists.expect("items of every list"))
             }
             DataType::Dictionary(key, value) => self.dictionary(key, value, len, nulls, field.is_nullable()),
+            other if is_mapped(other) => self.mapped(other, len, nulls),
             other => self.fixed(other, len, nulls),
         }
     }

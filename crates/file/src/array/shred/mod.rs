@@ -11,8 +11,8 @@
 //! list or struct gets here.
 
 mod dictionary;
-mod path;
-mod source;
+pub(super) mod path;
+pub(super) mod source;
 mod walk;
 
 #[cfg(test)]

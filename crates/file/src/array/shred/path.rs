@@ -221,7 +221,7 @@ fn keys_of(key: &DataType) -> Result<DictionaryKeys> {
 }
 
 /// The physical shape of a leaf of an Arrow type; of the values of a dictionary type.
-fn shape_of(data_type: &DataType) -> Result<ValueType> {
+pub(in crate::array) fn shape_of(data_type: &DataType) -> Result<ValueType> {
     Ok(match data_type {
         DataType::Null => ValueType::Null,
         DataType::Boolean => ValueType::Bits,

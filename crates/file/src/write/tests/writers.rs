@@ -176,7 +176,7 @@ fn targets_that_cannot_be_are_named() {
     let e = PathWriter::create(folder.path().join("no/x"), &schema, WriteOptions::default()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Io);
     // A schema that cannot be written leaves nothing behind either.
-    let union = DataType::Interval(arrow_schema::IntervalUnit::DayTime);
+    let union = DataType::Union(arrow_schema::UnionFields::empty(), arrow_schema::UnionMode::Dense);
     let schema = Schema::new(vec![Field::new("i", union, true)]);
     assert!(PathWriter::create(folder.path().join("x"), &schema, WriteOptions::default()).is_err());
     assert_eq!(names(folder.path()), [""; 0]);
