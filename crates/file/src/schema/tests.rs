@@ -239,7 +239,7 @@ fn types_without_a_name_are_stored_as_others_with_a_tag() {
 
 #[test]
 fn a_type_nested_as_deep_as_may_be_is_mapped_in_little_time() {
-    let deep = (0..60).fold(DataType::Utf8, |inner, i| match i % 2 {
+    let deep = (0..40).fold(DataType::Utf8, |inner, i| match i % 2 {
         0 => fixed(inner, 1),
         _ => fixed(structure(vec![f("x", inner)]), 1),
     });
