@@ -39,15 +39,15 @@ fn forms(field: &Field, version: FormatVersion) -> Vec<(&'static str, Field)> {
     ]
 }
 
-fn column(field: &Field, rows: usize, seed: u64) -> ArrayRef {
-    let wanted = Wanted { long_values: false, ..Wanted::new(FormatVersion::V2_2) };
+fn column(field: &Field, rows: usize, seed: u64, version: FormatVersion) -> ArrayRef {
+    let wanted = Wanted { long_values: false, ..Wanted::new(version) };
     Generator::new(seed, wanted).array(field, rows)
 }
 
 /// The column and another after it.
-fn batch(field: &Field, rows: usize, seed: u64) -> RecordBatch {
+fn batch(field: &Field, rows: usize, seed: u64, version: FormatVersion) -> RecordBatch {
     let after = Field::new("after", DataType::Int32, true);
-    let columns = vec![column(field, rows, seed), column(&after, rows, seed)];
+    let columns = vec![column(field, rows, seed, version), column(&after, rows, seed, version)];
     let schema = Schema::new(vec![field.clone(), after]);
     RecordBatch::try_new(Arc::new(schema), columns).expect("columns of their types")
 }
@@ -157,8 +157,8 @@ fn line(group: &Group, seed: u64) -> String {
         let mut found = Vec::new();
         for (i, field) in group.fields.iter().enumerate() {
             for (k, (form, field)) in forms(field, version).into_iter().enumerate() {
-                let bytes = round_trip(&batch(&field, ROWS, seed + i as u64), version);
-                let none = round_trip(&batch(&field, 0, seed), version);
+                let bytes = round_trip(&batch(&field, ROWS, seed + i as u64, version), version);
+                let none = round_trip(&batch(&field, 0, seed, version), version);
                 assert_eq!(bytes.is_some(), none.is_some(), "no rows of {field} are treated otherwise");
                 match bytes {
                     Some(bytes) if k == 0 => found.push(stored_as(&bytes)),
@@ -222,7 +222,7 @@ fn the_official_reader_sees_the_stored_type_of_every_type() {
         for (i, group) in groups().iter().enumerate() {
             for field in &group.fields {
                 for (form, field) in forms(field, version) {
-                    let batch = batch(&field, 200, 7 + i as u64);
+                    let batch = batch(&field, 200, 7 + i as u64, version);
                     let mut unchecked = options(version);
                     unchecked.checksums = false;
                     let Ok(bytes) = write(&batch.schema(), std::slice::from_ref(&batch), unchecked) else {

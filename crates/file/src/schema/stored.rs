@@ -196,6 +196,7 @@ fn stored_type(
                 }
                 DataType::Dictionary(key.clone(), Box::new(stored))
             } else {
+                null_structs(&stored, place.version)?;
                 steps.push(Step::Dictionary(key.as_ref().clone()));
                 steps.extend(more);
                 stored
@@ -209,11 +210,24 @@ fn stored_type(
             });
             let ordered = values.dict_is_ordered() == Some(true);
             let (stored, has_nulls) = stored_type(values.data_type(), ordered, inside, steps)?;
+            if values.is_nullable() {
+                null_structs(&stored, place.version)?;
+            }
             return Ok((stored, has_nulls || values.is_nullable()));
         }
         other => other.clone(),
     };
     Ok((stored, false))
+}
+
+/// Fails where values would be null structs and the format has no place for those.
+fn null_structs(stored: &DataType, version: FormatVersion) -> Result<()> {
+    if matches!(stored, DataType::Struct(_)) && version < FormatVersion::V2_1 {
+        return Err(Error::unsupported(format!(
+            "nulls in dictionaries or runs of structs: format version {version} cannot store them, 2.1 and 2.2 can"
+        )));
+    }
+    Ok(())
 }
 
 /// Name of the first child of the struct that a union is stored as.

@@ -171,15 +171,16 @@ pub fn groups() -> Vec<Group> {
             vec![
                 dictionary(Int32, FixedSizeBinary(16)),
                 dictionary(Int8, Timestamp(TimeUnit::Second, None)),
-                dictionary(Int16, structure()),
                 dictionary(UInt8, Decimal32(9, 2)),
                 dictionary(Int8, dictionary(Int8, Utf8)),
             ],
         ),
+        group("Dictionary of structs", vec![dictionary(Int16, structure())]),
         group(
             "RunEndEncoded",
             vec![runs(Int32, Int64), runs(Int16, Utf8), runs(Int64, List(item(Utf8View)))],
         ),
+        group("RunEndEncoded structs", vec![runs(Int32, structure())]),
         Group {
             fields: vec![
                 extension("arrow.uuid", "", FixedSizeBinary(16)),
