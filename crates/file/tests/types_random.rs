@@ -51,7 +51,7 @@ fn row(batches: &[RecordBatch], mut at: usize) -> RecordBatch {
 
 fn check(seed: u64) -> Result<bool, String> {
     let mut rng = Rng::new(seed);
-    let version = *rng.pick(&[FormatVersion::V2_1, FormatVersion::V2_2]);
+    let version = *rng.pick(&[FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2]);
     let mut g = Generator::new(rng.word(), Wanted { long_values: false, ..Wanted::new(version) });
     let depth = 1 + rng.below(3);
     let schema = Arc::new(Schema::new(vec![g.field_of_any_type("x", depth), g.field_of_any_type("y", 1)]));

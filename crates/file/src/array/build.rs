@@ -32,8 +32,13 @@ pub(super) fn build_leaf(
     match (data_type, values) {
         (DataType::Null, values) => Ok(Arc::new(NullArray::new(values.len()))),
         (DataType::Struct(fields), values) if fields.is_empty() => {
-            // Validity of a struct without fields is not stored.
-            Ok(Arc::new(StructArray::new_empty_fields(values.len(), None)))
+            // A struct that is there is stored as a null, see `encode_empty_struct`.
+            let len = values.len();
+            let nulls = match nulls {
+                Some(nulls) => Some(NullBuffer::new(!nulls.inner())).filter(|n| n.null_count() > 0),
+                None => (len > 0).then(|| NullBuffer::new_null(len)),
+            };
+            Ok(Arc::new(StructArray::new_empty_fields(len, nulls)))
         }
         (DataType::FixedSizeBinary(0), Values::Null(len)) => {
             let empty =

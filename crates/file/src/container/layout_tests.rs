@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, LargeBinaryArray, ListArray, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema as ArrowSchema};
+use arrow_schema::{Field, Schema as ArrowSchema};
 use bytes::Bytes;
 use prost::Message;
 

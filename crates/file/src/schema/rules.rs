@@ -90,13 +90,7 @@ fn check_field(field: &Field, version: FormatVersion, above: Above) -> Result<()
             }
             check_field(item, version, Above { fixed_size_list: true, ..above })
         }
-        (FieldKind::EmptyStruct, _) => {
-            // In 2.0 the lists have a column of their own; later the struct would have to hold their levels.
-            if above.list && version != FormatVersion::V2_0 {
-                return refuse("a struct without fields inside a list".into());
-            }
-            Ok(())
-        }
+        (FieldKind::EmptyStruct, _) => Ok(()),
         (FieldKind::PackedStruct, DataType::Struct(children)) => check_packed(field, children, version),
         (_, DataType::FixedSizeBinary(0)) => needs_2_2("a fixed-size binary of 0 bytes"),
         (_, data_type) => {

@@ -28,8 +28,8 @@ struct Place {
     version: FormatVersion,
     /// Below a list, a map, or a fixed-size list of structs.
     in_list: bool,
-    /// Below anything where a struct without fields has nothing to keep its nulls in.
-    wrapped: bool,
+    /// The last column, and nothing around it.
+    last: bool,
     /// Nesting still allowed.
     depth: usize,
 }
@@ -37,17 +37,13 @@ struct Place {
 impl Place {
     fn inside(self) -> Result<Self> {
         match self.depth.checked_sub(1) {
-            Some(depth) => Ok(Self { depth, ..self }),
+            Some(depth) => Ok(Self { depth, last: false, ..self }),
             None => Err(Error::limit("types nested too deep")),
         }
     }
 
-    fn wrapped(self) -> Self {
-        Self { wrapped: true, ..self }
-    }
-
     fn in_list(self) -> Self {
-        Self { in_list: true, wrapped: true, ..self }
+        Self { in_list: true, ..self }
     }
 }
 
@@ -57,11 +53,16 @@ pub(super) fn stored_schema(
     version: FormatVersion,
     depth: usize,
 ) -> Result<arrow_schema::Schema> {
-    let place = Place { version, in_list: false, wrapped: false, depth };
+    let place = Place { version, in_list: false, last: false, depth };
+    let num_fields = schema.fields().len();
     let fields = schema
         .fields()
         .iter()
-        .map(|field| stored_field(field, place).map_err(|e| e.in_column(field.name())))
+        .enumerate()
+        .map(|(at, field)| {
+            let place = Place { last: at + 1 == num_fields, ..place };
+            stored_field(field, place).map_err(|e| e.in_column(field.name()))
+        })
         .collect::<Result<Vec<_>>>()?;
     Ok(arrow_schema::Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
@@ -134,7 +135,9 @@ fn stored_type(
             DataType::Binary
         }
         DataType::Struct(fields) if fields.is_empty() => {
-            if !place.wrapped {
+            // The official readers take the column of a struct without fields for that of the next field, and
+            // have no place for its nulls anywhere but at the top.
+            if place.last {
                 return Ok((user.clone(), false));
             }
             steps.push(Step::EmptyStruct);
@@ -175,7 +178,7 @@ fn stored_type(
                 required.push(!field.is_nullable());
                 // Rows of the other fields have nothing here.
                 let open = Arc::new(field.as_ref().clone().with_nullable(true));
-                children.push(stored_field(&open, inside.wrapped())?);
+                children.push(stored_field(&open, inside)?);
             }
             steps.push(Step::Union { mode: *mode, ids, required });
             DataType::Struct(children.into())
@@ -185,7 +188,7 @@ fn stored_type(
                 steps.push(Step::Ordered);
             }
             let mut more = Vec::new();
-            let (stored, _) = stored_type(value, false, inside.wrapped(), &mut more)?;
+            let (stored, _) = stored_type(value, false, inside, &mut more)?;
             if is_plain_dictionary(value, &stored) {
                 if !more.is_empty() {
                     steps.push(Step::Values);
@@ -193,6 +196,7 @@ fn stored_type(
                 }
                 DataType::Dictionary(key.clone(), Box::new(stored))
             } else {
+                null_structs(&stored, place.version)?;
                 steps.push(Step::Dictionary(key.as_ref().clone()));
                 steps.extend(more);
                 stored
@@ -205,12 +209,25 @@ fn stored_type(
                 values: Part::of(values),
             });
             let ordered = values.dict_is_ordered() == Some(true);
-            let (stored, has_nulls) = stored_type(values.data_type(), ordered, inside.wrapped(), steps)?;
+            let (stored, has_nulls) = stored_type(values.data_type(), ordered, inside, steps)?;
+            if values.is_nullable() {
+                null_structs(&stored, place.version)?;
+            }
             return Ok((stored, has_nulls || values.is_nullable()));
         }
         other => other.clone(),
     };
     Ok((stored, false))
+}
+
+/// Fails where values would be null structs and the format has no place for those.
+fn null_structs(stored: &DataType, version: FormatVersion) -> Result<()> {
+    if matches!(stored, DataType::Struct(_)) && version < FormatVersion::V2_1 {
+        return Err(Error::unsupported(format!(
+            "nulls in dictionaries or runs of structs: format version {version} cannot store them, 2.1 and 2.2 can"
+        )));
+    }
+    Ok(())
 }
 
 /// Name of the first child of the struct that a union is stored as.

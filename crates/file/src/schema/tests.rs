@@ -96,7 +96,12 @@ fn the_example_has_its_fifteen_columns_in_order() {
     assert_eq!(leaves[8].shape, ValueType::List { dimension: 4, items: Box::new(ValueType::Fixed(4)) });
     assert_eq!(leaves[10].shape, ValueType::Variable { wide: false });
     assert_eq!(leaves[11].shape, ValueType::Struct(vec![ValueType::Fixed(4), ValueType::Fixed(8)]));
-    assert_eq!((leaves[11].kind, leaves[13].kind), (LeafKind::PackedStruct, LeafKind::EmptyStruct));
+    assert_eq!((leaves[11].kind, leaves[13].kind), (LeafKind::PackedStruct, LeafKind::Values));
+    assert_eq!(
+        leaves[13].arrow.data_type(),
+        &DataType::Boolean,
+        "only the last column may be without fields"
+    );
     let ids: Vec<i32> = schema.fields.iter().map(|f| f.id).collect();
     assert_eq!(ids, [0, 1, 4, 6, 10, 14, 15, 18, 19, 22, 23, 24]);
     assert_eq!(schema.fields[11].arrow.data_type(), &DataType::Utf8);
@@ -173,6 +178,157 @@ fn paths_walk_structs_lists_and_maps_and_keep_the_asked_order() {
     )]);
     let projection = schema(&map_of_structs).project(&["m.value.y"]).unwrap();
     assert_eq!(projection.leaves.iter().map(|l| l.path.as_str()).collect::<Vec<_>>(), ["m.key", "m.value.y"]);
+}
+
+/// Stored type and tag of a field, and that it comes back as it was.
+fn stored_as(field: Field, version: FormatVersion) -> (DataType, Option<String>) {
+    let arrow = arrow_schema::Schema::new(vec![field, f("after", DataType::Int8)]);
+    let schema = Schema::from_arrow(&arrow, version).unwrap();
+    let bytes = bytes::Bytes::from(schema.to_descriptor(1));
+    let again = Schema::parse(&bytes, version, &Limits::default()).unwrap().0;
+    assert_eq!(again.to_arrow().as_ref(), &arrow);
+    assert_eq!(again.to_arrow().field(0).dict_is_ordered(), arrow.field(0).dict_is_ordered());
+    let stored = again.stored_arrow();
+    let tag = stored.field(0).metadata().get("pennon:arrow-type").cloned();
+    (stored.field(0).data_type().clone(), tag)
+}
+
+#[test]
+fn types_without_a_name_are_stored_as_others_with_a_tag() {
+    use DataType::*;
+    let two = FormatVersion::V2_2;
+    let tag = |field: Field, version| stored_as(field, version).1.unwrap_or_default();
+    let dictionary = |key, value| Dictionary(Box::new(key), Box::new(value));
+    let runs =
+        |values: Field| RunEndEncoded(Arc::new(Field::new("run_ends", Int16, false)), Arc::new(values));
+    assert_eq!(stored_as(f("v", Utf8View), two), (Utf8, Some("utf8_view".into())));
+    assert_eq!(stored_as(f("v", Decimal32(9, 2)), two), (Decimal128(9, 2), Some("decimal32".into())));
+    assert_eq!(tag(f("v", dictionary(Int8, FixedSizeBinary(4))), two), "dictionary:int8");
+    assert_eq!(tag(f("v", dictionary(Int8, Utf8View)), two), "values/utf8_view");
+    assert_eq!(tag(f("v", dictionary(Int8, Utf8)).with_dict_is_ordered(true), two), "ordered");
+    assert_eq!(
+        tag(f("v", runs(f("values", dictionary(UInt8, Date32)))), two),
+        "run_end_encoded:int16/dictionary:uint8"
+    );
+    let odd = with(Field::new("v;", dictionary(Int8, Utf8View), false), "k", "=").with_dict_is_ordered(true);
+    assert_eq!(
+        tag(f("v", runs(odd)), two),
+        "run_end_encoded:int16[values.name=v%3B;values.nullable=false;values.metadata.k=%3D]/ordered/values/utf8_view"
+    );
+    // What is null in the file and not in the type.
+    assert_eq!(tag(Field::new("v", runs(f("values", Int8)), false), two), "required/run_end_encoded:int16");
+    assert_eq!(tag(f("v", fixed(Utf8, 2)), two), "fixed_size_list:2");
+    let required = Arc::new(Field::new("x", Int8, false));
+    assert_eq!(tag(f("v", FixedSizeList(required, 2)), two), "item[name=x;nullable=false]");
+    assert_eq!(tag(f("v", fixed(fixed(Decimal32(5, 1), 3), 2)), two), "item/item/decimal32");
+    assert_eq!(tag(f("v", map(Utf8, Int8)), two), "");
+    assert_eq!(tag(f("v", map(Utf8, Int8)), FormatVersion::V2_1), "map");
+    assert_eq!(tag(f("v", fixed(structure(vec![f("x", Int8)]), 2)), two), "");
+    assert_eq!(
+        tag(f("v", fixed(structure(vec![f("x", Utf8View), f("l", list(Int8))]), 2)), two),
+        "fixed_size_list:2"
+    );
+    let union =
+        UnionFields::try_new(vec![3, 0], vec![f("a", Int8), Field::new("b", Utf8View, false)]).unwrap();
+    let (stored, text) = stored_as(f("v", Union(union, UnionMode::Dense)), two);
+    assert_eq!(text.as_deref(), Some("union:dense:3:0[required=1]"));
+    let Struct(children) = stored else { panic!("{stored}") };
+    assert_eq!(children.iter().map(|c| c.name().as_str()).collect::<Vec<_>>(), ["type_id", "a", "b"]);
+    assert!(children[2].is_nullable() && !children[0].is_nullable());
+}
+
+#[test]
+fn a_type_nested_as_deep_as_may_be_is_mapped_in_little_time() {
+    let deep = (0..40).fold(DataType::Utf8, |inner, i| match i % 2 {
+        0 => fixed(inner, 1),
+        _ => fixed(structure(vec![f("x", inner)]), 1),
+    });
+    let arrow = arrow_schema::Schema::new(vec![f("deep", deep)]);
+    let verdict = Schema::from_arrow(&arrow, FormatVersion::V2_2);
+    assert_eq!(verdict.unwrap().to_arrow().as_ref(), &arrow);
+}
+
+#[test]
+fn keys_of_the_format_never_reach_the_user_and_tags_that_lie_are_corrupt() {
+    let own = with(f("v", DataType::Utf8), "pennon:arrow-type", "utf8_view");
+    let arrow = arrow_schema::Schema::new(vec![own]);
+    let written = Schema::from_arrow(&arrow, FormatVersion::V2_2).unwrap();
+    assert_eq!(written.to_arrow().field(0), &f("v", DataType::Utf8), "a caller's own key is dropped");
+    // What others may have put into a file: fields with tags as they like.
+    let read = |data_type: DataType, tag: &str| {
+        let field = with(f("v", data_type), "pennon:arrow-type", tag);
+        let fields =
+            descriptor::from_arrow(&arrow_schema::Schema::new(vec![field]), &Limits::default()).unwrap();
+        Schema::new(fields, Metadata::new(), FormatVersion::V2_2)
+            .map(|schema| schema.to_arrow().field(0).clone())
+    };
+    assert_eq!(read(DataType::Utf8, "a_type_of_tomorrow:7").unwrap(), f("v", DataType::Utf8));
+    assert_eq!(read(DataType::Utf8, "utf8_view").unwrap(), f("v", DataType::Utf8View));
+    let pair = structure(vec![f("type_id", DataType::Int8), f("a", DataType::Int8)]);
+    for (data_type, tag) in [
+        (DataType::Int32, "utf8_view"),
+        (DataType::Utf8, "utf8_view/utf8_view"),
+        (DataType::Decimal128(30, 2), "decimal32"),
+        (DataType::Decimal128(19, 2), "decimal64"),
+        (DataType::Int64, "interval:year_month"),
+        (DataType::FixedSizeBinary(9), "interval:day_time"),
+        (DataType::Utf8, "fixed_size_list:3"),
+        (list(DataType::Int8), "map"),
+        (pair.clone(), "union:sparse:0:1"),
+        (pair.clone(), "union:sparse:-1"),
+        (structure(vec![f("type_id", DataType::Int16), f("a", DataType::Int8)]), "union:sparse:0"),
+        (structure(vec![]), "union:sparse:0"),
+        (DataType::Utf8, "ordered"),
+        (DataType::Utf8, "values"),
+        (DataType::Utf8, "item"),
+        (DataType::Utf8, "struct"),
+        (DataType::Utf8, "dictionary:text"),
+        (DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)), "values/dictionary:int8"),
+    ] {
+        let verdict = read(data_type.clone(), tag).map_err(|e| e.kind());
+        assert_eq!(verdict, Err(ErrorKind::Corrupt), "{data_type} {tag}");
+    }
+    assert!(read(pair, "union:sparse:5").is_ok());
+}
+
+#[test]
+fn paths_follow_the_type_that_is_stood_for_and_a_part_of_a_union_is_a_struct() {
+    let fields = vec![f("a", DataType::Int8), f("b", DataType::Utf8View)];
+    let fields = UnionFields::try_new(vec![0, 1], fields).unwrap();
+    let arrow = arrow_schema::Schema::new(vec![
+        f("u", DataType::Union(fields, UnionMode::Sparse)),
+        f("m", map(DataType::Utf8View, structure(vec![f("x", DataType::Int8), f("y", DataType::Int8)]))),
+        f("l", fixed(structure(vec![f("x", DataType::Int8), f("y", DataType::Utf8View)]), 2)),
+        f(
+            "d",
+            DataType::Dictionary(
+                Box::new(DataType::Int8),
+                Box::new(structure(vec![f("x", DataType::Int8), f("y", DataType::Int8)])),
+            ),
+        ),
+    ]);
+    for version in [FormatVersion::V2_1, FormatVersion::V2_2] {
+        let schema = Schema::from_arrow(&arrow, version).unwrap();
+        let part =
+            |path: &str| schema.project(&[path]).unwrap().schema.to_arrow().field(0).data_type().clone();
+        assert_eq!(part("u"), *arrow.field(0).data_type());
+        assert_eq!(part("u.b"), structure(vec![f("b", DataType::Utf8View)]));
+        let pair = map(DataType::Utf8View, structure(vec![f("y", DataType::Int8)]));
+        assert_eq!(part("m.value.y"), pair, "{version}");
+        assert_eq!(part("m.key"), *arrow.field(1).data_type());
+        assert_eq!(part("l.item.y"), fixed(structure(vec![f("y", DataType::Utf8View)]), 2), "{version}");
+        let values = structure(vec![f("x", DataType::Int8)]);
+        assert_eq!(part("d.x"), DataType::Dictionary(Box::new(DataType::Int8), Box::new(values)));
+        // Every leaf can be asked for by the path that it is known under.
+        for leaf in schema.leaves().unwrap() {
+            assert_eq!(
+                schema.project(&[&leaf.path]).unwrap().leaves[0].column <= leaf.column,
+                true,
+                "{}",
+                leaf.path
+            );
+        }
+    }
 }
 
 #[test]

@@ -9,8 +9,10 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(missing_docs, reason = "tests")]
 
+pub mod all_types;
 pub mod compare;
 pub mod counted;
+pub mod descriptor;
 pub mod engine;
 pub mod generate;
 pub mod mapped;

@@ -307,7 +307,7 @@ fn union(fields: &Fields, array: &ArrayRef, struct_nulls: bool) -> Result<ArrayR
                                 picks.iter().map(|p| if *p == NULL { first } else { *p }).collect();
                             gather(&child, &filled)?
                         }
-                        None => defaults(&gather(&child, &picks)?)?,
+                        None => defaults(field.data_type(), false, picks.len())?,
                     }
                 }
             }
@@ -334,7 +334,16 @@ fn only(array: ArrayRef, kept: &BooleanBuffer, struct_nulls: bool) -> Result<Arr
     Ok(make_array(data.build().map_err(wrong)?))
 }
 
-/// A struct array with its own nulls taken away.
-fn defaults(array: &ArrayRef) -> Result<ArrayRef> {
-    Ok(make_array(array.to_data().into_builder().nulls(None).build().map_err(wrong)?))
+/// Values of a type that may stand where nothing is meant: nulls where they are allowed, but no null structs.
+fn defaults(data_type: &DataType, nullable: bool, len: usize) -> Result<ArrayRef> {
+    if let DataType::Struct(fields) = data_type {
+        let columns = fields.iter().map(|f| defaults(f.data_type(), f.is_nullable(), len));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        return structure(fields, columns, None, len);
+    }
+    let nulls = arrow_array::new_null_array(data_type, len);
+    if nullable || matches!(data_type, DataType::Dictionary(..)) {
+        return Ok(nulls);
+    }
+    Ok(make_array(nulls.to_data().into_builder().nulls(None).build().map_err(wrong)?))
 }

@@ -127,11 +127,6 @@ impl LeafBuffer {
             events.apply_nulls(nulls.as_ref(), 1, may_be_null).map_err(in_column)?;
             events.valid_slots()
         };
-        if path.is_empty_struct && valid.is_some() {
-            return Err(in_column(Error::unsupported(
-                "nulls in a struct without fields: nothing stores them",
-            )));
-        }
         self.push_values(&leaf, &events.slots, valid.as_ref(), share).map_err(in_column).and_then(|pushed| {
             if pushed == Pushed::DictionaryFull && self.num_rows == 0 {
                 return Err(in_column(Error::invalid("more dictionary entries in use than keys can number")));

@@ -198,8 +198,8 @@ fn leaf(top: usize, field: &Field, path: String, steps: Vec<Step>) -> Result<Lea
         )
         .in_column(&path));
     }
-    if is_empty_struct && has_lists {
-        return Err(Error::unsupported("structs without fields inside lists").in_column(&path));
+    if is_empty_struct && !steps.is_empty() {
+        return Err(Error::unsupported("structs without fields inside others").in_column(&path));
     }
     Ok(LeafPath { top, steps, field: field.clone(), path, shape, dictionary, is_empty_struct })
 }

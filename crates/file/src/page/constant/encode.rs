@@ -47,7 +47,8 @@ pub(crate) fn encode_null(page: &LeafPage, compress: Option<&[LevelChoice; 2]>) 
     Ok(EncodedPage { layout: Layout::Constant(layout), buffers, num_rows: page.num_rows })
 }
 
-/// A page of a struct without fields: nothing is stored.
+/// A page of a struct without fields. As others write it: nothing is stored, and what looks all null is all there.
+/// Where structs are null, levels say so the same way round: 1 is there, 0 is null.
 pub(crate) fn encode_empty_struct(page: &LeafPage) -> EncodedPage {
     let layout = ConstantLayout {
         layers: vec![Layer::NullableItem],
@@ -57,7 +58,12 @@ pub(crate) fn encode_empty_struct(page: &LeafPage) -> EncodedPage {
         num_rep_values: 0,
         num_def_values: 0,
     };
-    EncodedPage { layout: Layout::Constant(layout), buffers: Vec::new(), num_rows: page.num_rows }
+    let mut buffers = Vec::new();
+    if page.has_def() {
+        let def: Vec<u16> = stored_def(page).iter().map(|level| u16::from(*level == 0)).collect();
+        buffers = vec![Vec::new(), raw(&def)];
+    }
+    EncodedPage { layout: Layout::Constant(layout), buffers, num_rows: page.num_rows }
 }
 
 /// A page whose valid values are all like the one at `index`; `None` for shapes that have no scalar form.

@@ -52,7 +52,7 @@ fn read(
     let page = Page::new(0, num_rows, Layout::Sparse(layout), buffers);
     let scheme = LevelScheme::new(nestings);
     let shape = ValueType::Fixed(4);
-    let leaf = LeafShape { shape: &shape, keys: None, scheme: &scheme };
+    let leaf = LeafShape { shape: &shape, keys: None, scheme: &scheme, is_offsets: false };
     let mut out = LeafData::new(&shape, &scheme, 0, budget, &Arena::default());
     let segments = Segments::whole(Bytes::from(file));
     let parts = vec![rows];
