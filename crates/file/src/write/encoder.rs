@@ -76,8 +76,10 @@ impl FileEncoder {
         if version == FormatVersion::V2_0
             && let Some((path, text)) = options.encodings.first()
         {
-            return Err(Error::invalid(format!("encoding {text:?}: pages of 2.0 have no layouts to choose from"))
-                .in_column(path));
+            return Err(Error::invalid(format!(
+                "encoding {text:?}: pages of 2.0 have no layouts to choose from"
+            ))
+            .in_column(path));
         }
         for (path, _) in &options.encodings {
             if !leaves.iter().any(|leaf| leaf.path == *path) {
@@ -147,7 +149,9 @@ impl FileEncoder {
         }
         let arrays: Vec<&ArrayRef> = found.iter().map(|column| batch.column(*column)).collect();
         if self.options.format_version == FormatVersion::V2_0 {
-            self.columns.iter().try_for_each(|column| check_structs(&column.path, arrays[column.path.top]))?;
+            self.columns
+                .iter()
+                .try_for_each(|column| check_structs(&column.path, arrays[column.path.top]))?;
         }
         self.failed = true;
         let parallel = self.columns.len() > 1 && self.arrow_bytes(batch)? >= PARALLEL_BYTES;
