@@ -209,7 +209,7 @@ fn a_file_without_rows_has_its_schema() {
 
 #[test]
 fn a_null_struct_is_refused_in_2_0_before_anything_of_its_batch_is_written() {
-    use arrow_array::{Int32Array, ListArray, StructArray};
+    use arrow_array::{Array, ListArray, StructArray};
     use arrow_buffer::{NullBuffer, OffsetBuffer};
     let options = || WriteOptions { format_version: FormatVersion::V2_0, ..WriteOptions::default() };
     let structs = |valid: [bool; 3]| {
