@@ -56,8 +56,7 @@ fn dictionary(values: &Values, valid: Option<&BooleanBuffer>) -> Option<StringDi
         return None;
     }
     let mut places: HashMap<&[u8], u8> = HashMap::with_capacity(MAX_ITEMS);
-    let mut dictionary =
-        StringDictionary { positions: Vec::with_capacity(values.len()), firsts: Vec::new() };
+    let mut dictionary = StringDictionary { positions: Vec::with_capacity(values.len()), firsts: Vec::new() };
     let (mut item_bytes, mut all_bytes) = (0, 0);
     for i in 0..values.len() {
         if valid.is_some_and(|v| !v.value(i)) {

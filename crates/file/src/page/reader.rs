@@ -247,7 +247,8 @@ impl<'p> PageRead<'p> {
                 constant::decode(&page, &self.rows, out, scratch)
             }
             (PageIndex::Plain(index), _) => {
-                plain::decode(&PlainPage { index, buffers, segments, limits }, &self.rows, out)
+                let num_rows = page.num_rows;
+                plain::decode(&PlainPage { index, buffers, segments, limits, num_rows }, &self.rows, out)
             }
             (PageIndex::Sparse(index), Layout::Sparse(layout)) => {
                 let page = SparsePage { layout, index, buffers, segments, limits };
@@ -268,7 +269,8 @@ impl<'p> PageRead<'p> {
         let page = self.page;
         match page.index(leaf, segments, limits, &mut Vec::new())? {
             Some(PageIndex::Plain(index)) => {
-                plain::read_lists(index, &page.buffers, &self.rows, segments, limits, out)
+                let (buffers, num_rows) = (&page.buffers, page.num_rows);
+                plain::read_lists(&PlainPage { index, buffers, segments, limits, num_rows }, &self.rows, out)
             }
             _ => Err(crate::Error::corrupt("a column of offsets whose pages have levels")),
         }

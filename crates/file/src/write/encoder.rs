@@ -87,8 +87,10 @@ impl FileEncoder {
         if version == FormatVersion::V2_0
             && let Some((path, text)) = options.encodings.first()
         {
-            return Err(Error::invalid(format!("encoding {text:?}: pages of 2.0 have no layouts to choose from"))
-                .in_column(path));
+            return Err(Error::invalid(format!(
+                "encoding {text:?}: pages of 2.0 have no layouts to choose from"
+            ))
+            .in_column(path));
         }
         for (path, _) in &options.encodings {
             if !leaves.iter().any(|leaf| leaf.path == *path) {

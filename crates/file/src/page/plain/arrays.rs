@@ -24,19 +24,33 @@ use crate::error::corrupt;
 use crate::io::Segments;
 use crate::{Error, Limits, Result};
 
+/// Buffers by number, decompressed.
+pub(super) type Inflated = Vec<(usize, Bytes)>;
+
 /// The bytes of a page as its arrays see them.
 pub(super) struct Access<'a> {
     pub(super) buffers: &'a PageBuffers,
     pub(super) segments: &'a Segments,
     pub(super) limits: &'a Limits,
     /// Buffers decompressed so far.
-    inflated: RefCell<Vec<(usize, Bytes)>>,
+    inflated: RefCell<Inflated>,
     pub(super) scratch: RefCell<Scratch>,
 }
 
 impl<'a> Access<'a> {
     pub(super) fn new(buffers: &'a PageBuffers, segments: &'a Segments, limits: &'a Limits) -> Self {
         Self { buffers, segments, limits, inflated: RefCell::default(), scratch: RefCell::default() }
+    }
+
+    /// With buffers that were decompressed before.
+    pub(super) fn with_inflated(self, inflated: Inflated) -> Self {
+        *self.inflated.borrow_mut() = inflated;
+        self
+    }
+
+    /// What was decompressed.
+    pub(super) fn into_inflated(self) -> Inflated {
+        self.inflated.into_inner()
     }
 
     /// Adds what `bytes` of a buffer need.

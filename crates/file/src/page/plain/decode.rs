@@ -1,25 +1,31 @@
 //! Rows of a plain page: what must be read for them, and their values.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use super::super::PageBuffers;
 use super::super::leaf_data::{LeafData, LeafShape, Structure, Validity, too_large_for_offsets};
-use super::arrays::{Access, FixedArray};
+use super::arrays::{Access, FixedArray, Inflated};
 use super::reader::{Array, Items};
 use super::{PlainEncoding, PlainLayout};
 use crate::error::corrupt;
 use crate::io::Segments;
-use crate::{Limits, Result};
+use crate::{Error, Limits, Result};
 
 /// Rows of values that vary in length that are decoded together.
 const BLOCK_ROWS: u64 = 8192;
 
-/// What a handle keeps of a plain page: the tree, checked, and the items of its dictionary.
+/// A range of fewer rows is not part of a scan that goes on.
+const SCAN_ROWS: u64 = 256;
+
+/// What a handle keeps of a plain page: the tree, checked, and the items of its dictionary. Compressed buffers are kept
+/// decompressed only from one batch of a scan to the next, until the page is done.
 pub(crate) struct PlainIndex {
     pub(super) root: Root,
     items: Option<Items>,
     /// Bytes of a value in memory, `None` if they vary.
     value_bytes: Option<usize>,
+    inflated: Mutex<Inflated>,
 }
 
 /// What a page is.
@@ -94,7 +100,7 @@ impl PlainIndex {
             Root::Lists { .. } => None,
         };
         let value_bytes = leaf.keys.or(leaf.shape.fixed_bytes());
-        Ok(Self { root, items, value_bytes })
+        Ok(Self { root, items, value_bytes, inflated: Mutex::default() })
     }
 
     /// Adds what `rows` need.
@@ -106,7 +112,7 @@ impl PlainIndex {
         limits: &Limits,
         needs: &mut Vec<Range<u64>>,
     ) -> Result<()> {
-        let access = Access::new(buffers, segments, limits);
+        let access = self.access(buffers, segments, limits);
         for range in rows {
             match &self.root {
                 Root::Array(array) => array.want(range, &access, needs)?,
@@ -115,7 +121,36 @@ impl PlainIndex {
                 }
             }
         }
+        self.put(access);
         Ok(())
+    }
+
+    /// Access to the page's bytes, with what is decompressed of them already.
+    pub(super) fn access<'a>(
+        &self,
+        buffers: &'a PageBuffers,
+        segments: &'a Segments,
+        limits: &'a Limits,
+    ) -> Access<'a> {
+        let inflated = self.inflated.lock().unwrap_or_else(PoisonError::into_inner);
+        Access::new(buffers, segments, limits).with_inflated(inflated.clone())
+    }
+
+    /// Keeps what is decompressed.
+    fn put(&self, access: Access<'_>) {
+        *self.inflated.lock().unwrap_or_else(PoisonError::into_inner) = access.into_inflated();
+    }
+
+    /// Keeps what is decompressed if `rows` look like those of a scan that has not come to the page's end.
+    pub(super) fn put_after(&self, access: Access<'_>, rows: &[Range<u64>], num_rows: u64) {
+        let goes_on = match rows {
+            [one] => one.end < num_rows && one.end - one.start >= SCAN_ROWS,
+            _ => false,
+        };
+        match goes_on {
+            true => self.put(access),
+            false => self.inflated.lock().unwrap_or_else(PoisonError::into_inner).clear(),
+        }
     }
 }
 
@@ -125,6 +160,7 @@ pub(crate) struct PlainPage<'a> {
     pub(crate) buffers: &'a PageBuffers,
     pub(crate) segments: &'a Segments,
     pub(crate) limits: &'a Limits,
+    pub(crate) num_rows: u64,
 }
 
 /// Appends `rows` (page-relative, ascending, not empty) to `out`. Says whether all went in; otherwise
@@ -144,7 +180,32 @@ pub(crate) fn decode(page: &PlainPage<'_>, rows: &[Range<u64>], out: &mut LeafDa
             return Ok(false);
         }
     }
-    let access = Access::new(page.buffers, page.segments, page.limits);
+    if let Some(bytes) = page.index.value_bytes
+        && bytes as u64 > page.limits.buffer_bytes
+    {
+        return Err(Error::limit(format!(
+            "one value has {bytes} bytes, at most {} are read",
+            page.limits.buffer_bytes
+        )));
+    }
+    let access = page.index.access(page.buffers, page.segments, page.limits);
+    let complete = append_rows(page, array, keeps_keys, &access, rows, out);
+    if let Ok(complete) = complete {
+        // Where a batch was full before all rows were in, the rest comes next.
+        let num_rows = if complete { page.num_rows } else { u64::MAX };
+        page.index.put_after(access, rows, num_rows);
+    }
+    complete
+}
+
+fn append_rows(
+    page: &PlainPage<'_>,
+    array: &Array,
+    keeps_keys: bool,
+    access: &Access<'_>,
+    rows: &[Range<u64>],
+    out: &mut LeafData,
+) -> Result<bool> {
     for (i, range) in rows.iter().enumerate() {
         let last = i + 1 == rows.len();
         let mut start = range.start;
@@ -159,7 +220,7 @@ pub(crate) fn decode(page: &PlainPage<'_>, rows: &[Range<u64>], out: &mut LeafDa
                 Structure::Levels { .. } => Validity::default(),
             };
             let done =
-                array.append(&block, &access, page.index.items.as_ref(), &mut out.values, &mut valid)?;
+                array.append(&block, access, page.index.items.as_ref(), &mut out.values, &mut valid)?;
             append_structure(&mut out.structure, valid, done);
             if keeps_keys {
                 out.remap_keys(done);

@@ -116,9 +116,10 @@ impl Encoder {
                 let Ok(dimension) = u32::try_from(list.dimension) else {
                     return Err(Error::unsupported(format!("lists of {} items", list.dimension)));
                 };
-                let valid = list.item_validity.as_ref().map(|v| {
-                    BooleanBuffer::new(arrow_buffer::Buffer::from(v.as_slice()), 0, v.len())
-                });
+                let valid = list
+                    .item_validity
+                    .as_ref()
+                    .map(|v| BooleanBuffer::new(arrow_buffer::Buffer::from(v.as_slice()), 0, v.len()));
                 let valid = valid.filter(BooleanBuffer::has_false);
                 let items = Box::new(self.values(&list.items, valid.as_ref(), choice)?);
                 PlainEncoding::FixedSizeList { dimension, items }
@@ -140,7 +141,8 @@ impl Encoder {
         choice: &PlainChoice,
     ) -> Result<PlainEncoding> {
         if let Some(dictionary) = &choice.dictionary {
-            let indices = PlainEncoding::no_null(PlainEncoding::flat(8, self.buffer(dictionary.positions.clone())));
+            let indices =
+                PlainEncoding::no_null(PlainEncoding::flat(8, self.buffer(dictionary.positions.clone())));
             let items: Vec<&[u8]> = dictionary.firsts.iter().map(|at| values.value(*at)).collect();
             let mut ends = Vec::with_capacity(items.len());
             let mut end = 0;
@@ -250,11 +252,15 @@ impl Encoder {
 fn field_bytes(field: &Values) -> Result<&[u8]> {
     match field {
         Values::Fixed(v) => Ok(v.bytes()),
-        Values::List(list) if list.item_validity.as_ref().is_none_or(|v| (0..v.len()).all(|i| v.get_bit(i))) => {
+        Values::List(list)
+            if list.item_validity.as_ref().is_none_or(|v| (0..v.len()).all(|i| v.get_bit(i))) =>
+        {
             field_bytes(&list.items)
         }
         Values::List(_) => Err(Error::invalid("a packed struct has a fixed-size list with null items")),
-        other => Err(Error::unsupported(format!("a packed struct with values of {:?} in 2.0", other.shape()))),
+        other => {
+            Err(Error::unsupported(format!("a packed struct with values of {:?} in 2.0", other.shape())))
+        }
     }
 }
 

@@ -11,12 +11,9 @@
 
 use std::ops::Range;
 
-use super::super::PageBuffers;
-use super::arrays::Access;
-use super::decode::{PlainIndex, Root};
+use super::decode::{PlainPage, Root};
+use crate::Result;
 use crate::error::corrupt;
-use crate::io::Segments;
-use crate::{Limits, Result};
 
 /// Where a list is among the items of its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,18 +24,12 @@ pub(crate) struct StoredList {
 }
 
 /// Appends the lists at `rows`; what they need must be there.
-pub(crate) fn read_lists(
-    index: &PlainIndex,
-    buffers: &PageBuffers,
-    rows: &[Range<u64>],
-    segments: &Segments,
-    limits: &Limits,
-    out: &mut Vec<StoredList>,
-) -> Result<()> {
+pub(crate) fn read_lists(page: &PlainPage<'_>, rows: &[Range<u64>], out: &mut Vec<StoredList>) -> Result<()> {
+    let PlainPage { index, buffers, segments, limits, num_rows } = *page;
     let Root::Lists { ends, null_adjustment, num_items } = &index.root else {
         corrupt!("values where the offsets of lists are expected");
     };
-    let access = Access::new(buffers, segments, limits);
+    let access = index.access(buffers, segments, limits);
     for range in rows {
         let stored = ends.words(&(range.start.saturating_sub(1)..range.end), &access)?;
         let end_of = |stored: u64| if stored >= *null_adjustment { stored - null_adjustment } else { stored };
@@ -56,5 +47,6 @@ pub(crate) fn read_lists(
             last = end;
         }
     }
+    index.put_after(access, rows, num_rows);
     Ok(())
 }

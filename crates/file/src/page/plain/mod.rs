@@ -17,6 +17,8 @@ mod decode;
 mod encode;
 mod lists;
 mod reader;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub(crate) use decode::{PlainIndex, PlainPage, decode};

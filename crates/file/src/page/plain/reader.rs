@@ -141,7 +141,7 @@ impl Array {
             }
             (PlainEncoding::List { .. }, ValueType::Variable { .. }) => {
                 return Err(Error::unsupported(
-                    "strings stored as lists of bytes in two columns, as releases before 0.10 did",
+                    "strings stored as lists of bytes in two columns, as very old releases did",
                 ));
             }
             (_, ValueType::Fixed(width)) => Self::Fixed(FixedArray::new(encoding, *width)?),
@@ -464,7 +464,9 @@ impl Items {
 impl DictionaryArray {
     /// Reads the items; what they need must be there.
     pub(super) fn load(&self, shape: &ValueType, access: &Access<'_>, limits: &Limits) -> Result<Items> {
-        let bytes = self.num_items.saturating_mul(shape.fixed_bytes().unwrap_or(8).max(1) as u64);
+        // Besides the items themselves: where they are and whether they are null.
+        let item_bytes = shape.fixed_bytes().unwrap_or(0).saturating_add(32) as u64;
+        let bytes = self.num_items.saturating_mul(item_bytes);
         if bytes > limits.buffer_bytes {
             return Err(Error::limit(format!(
                 "a dictionary of {} items, at most {} bytes of them are read",

@@ -206,3 +206,44 @@ fn a_file_without_rows_has_its_schema() {
     let file = File::from_bytes(bytes, &OpenOptions::default()).unwrap();
     assert_eq!((file.num_rows(), file.schema().unwrap().fields().len()), (0, 2));
 }
+
+#[test]
+fn a_null_struct_is_refused_in_2_0_before_anything_of_its_batch_is_written() {
+    use arrow_array::{Array, ListArray, StructArray};
+    use arrow_buffer::{NullBuffer, OffsetBuffer};
+    let options = || WriteOptions { format_version: FormatVersion::V2_0, ..WriteOptions::default() };
+    let structs = |valid: [bool; 3]| {
+        let field = Arc::new(Field::new("a", DataType::Int32, true));
+        let a: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+        StructArray::new(vec![field].into(), vec![a], Some(NullBuffer::from(valid.to_vec())))
+    };
+    let batch = |array: ArrayRef| {
+        let other: ArrayRef = Arc::new(Int32Array::from_iter_values(0..array.len() as i32));
+        RecordBatch::try_from_iter_with_nullable([("other", other, true), ("s", array, true)]).unwrap()
+    };
+    let good = batch(Arc::new(structs([true; 3])));
+    let mut encoder = FileEncoder::new(&good.schema(), options()).unwrap();
+    let error = encoder.write(&batch(Arc::new(structs([true, false, true])))).unwrap_err();
+    assert_eq!((error.kind(), error.place().column.as_deref()), (ErrorKind::Unsupported, Some("s")));
+    assert!(error.message().contains("2.1 and 2.2"), "{error}");
+    // Nothing happened: the file goes on.
+    encoder.write(&good).unwrap();
+    let bytes =
+        encoder.take_output().into_iter().chain(encoder.finish().unwrap()).collect::<Vec<_>>().concat();
+    let file = File::from_bytes(bytes, &OpenOptions::default()).unwrap();
+    let read: Vec<_> = file.scan().batches().unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!((read[0].num_rows(), read[0].column(0)), (3, good.column(0)));
+
+    // Under a null list nobody sees it; under a list that is there, one does.
+    let lists = |list_valid: [bool; 2]| {
+        let items = structs([true, true, false]);
+        let item = Arc::new(Field::new("item", items.data_type().clone(), true));
+        let offsets = OffsetBuffer::new(vec![0, 2, 3].into());
+        let nulls = Some(NullBuffer::from(list_valid.to_vec()));
+        batch(Arc::new(ListArray::new(item, offsets, Arc::new(items), nulls)))
+    };
+    let mut encoder = FileEncoder::new(&lists([true, false]).schema(), options()).unwrap();
+    encoder.write(&lists([true, false])).unwrap();
+    let error = encoder.write(&lists([true, true])).unwrap_err();
+    assert_eq!(error.place().column.as_deref(), Some("s.item"));
+}

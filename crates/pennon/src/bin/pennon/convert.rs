@@ -25,7 +25,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = args::format)]
     to: Option<Format>,
     /// Format version of a Lance target
-    #[arg(long, value_name = "VERSION", value_parser = ["2.1", "2.2"])]
+    #[arg(long, value_name = "VERSION", value_parser = ["2.0", "2.1", "2.2"])]
     format_version: Option<String>,
     /// Compression: auto, none, lz4, zstd or zstd:LEVEL
     #[arg(long, value_name = "METHOD", value_parser = compression, default_value = "auto")]
