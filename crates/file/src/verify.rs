@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::blob::Walk;
-use crate::container::ReadGlobalBuffer;
+use crate::container::{DirectoryFaults, ReadGlobalBuffer};
 use crate::error::corrupt;
 use crate::io::drive;
 use crate::page::Page;
@@ -64,6 +64,12 @@ impl File {
                 report.unchecked_bytes += range.end - range.start;
             }
         }
+        if let Some(directory) = DirectoryFaults::new(metadata, tables) {
+            match drive(self.source(), directory) {
+                Ok(faults) => report.faults.extend(faults),
+                Err(e) => report.faults.push(e),
+            }
+        }
         let leaves = tables.schema.leaves()?;
         let count = leaves.len();
         let mut walk = Walk::default();
@@ -114,7 +120,12 @@ impl File {
     }
 
     /// Whether all checksums of a page are right, or there are none; counts the page.
-    fn verify_checksums(&self, page: &Page, report: &mut VerifyReport, place: impl Fn(Error) -> Error) -> bool {
+    fn verify_checksums(
+        &self,
+        page: &Page,
+        report: &mut VerifyReport,
+        place: impl Fn(Error) -> Error,
+    ) -> bool {
         report.pages += 1;
         report.bytes += page.stored_bytes();
         if !page.buffers.has_checksums() {

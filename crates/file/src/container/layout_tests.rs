@@ -200,6 +200,175 @@ fn same_values(file: &Bytes, batch: &RecordBatch, what: &dyn std::fmt::Debug) {
     assert!(report.faults.is_empty(), "{what:?}: {:?}", report.faults);
 }
 
+/// The columns `a` and `b` of the worked example: 7 i and 7 i + 1.
+fn worked_batch() -> RecordBatch {
+    let column =
+        |plus| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..100i64).map(|i| 7 * i + plus))) };
+    RecordBatch::try_from_iter_with_nullable([("a", column(0), true), ("b", column(1), true)]).unwrap()
+}
+
+/// The worked example of a file on 4096, put together from its table: docs/format/container.md, "What others demand".
+fn worked_file() -> Bytes {
+    let mut file = vec![0; 24_736];
+    let put = |file: &mut Vec<u8>, at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
+    for column in 0..2u64 {
+        let at = column as usize * 8192;
+        put(&mut file, at, &[0x40, 0x06]);
+        put(&mut file, at + 4096, &[0, 0, 0x20, 3, 0xfe, 0xfe, 0xfe, 0xfe]);
+        for i in 0..100 {
+            put(&mut file, at + 4104 + 8 * i, &(7 * i as u64 + column).to_le_bytes());
+        }
+    }
+    let minus_one = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+    let a = [&b"\x0a\x19\x12\x01a\x20"[..], &minus_one, b"\x2a\x05int64\x30\x01\x38\x01"].concat();
+    let b = [&b"\x0a\x1b\x12\x01b\x18\x01\x20"[..], &minus_one, b"\x2a\x05int64\x30\x01\x38\x01"].concat();
+    let descriptor = [&b"\x0a\x38"[..], &a, &b, b"\x10\x64"].concat();
+    assert_eq!(descriptor.len(), 60);
+    put(&mut file, 16_384, &descriptor);
+    let column = b"\x0a\x29\x12\x27\x0a\x25\x0a\x1f/lance.encodings.ColumnEncoding\x12\x02\x0a\x00";
+    let layout = b"\x0a\x0d\x1a\x04\x0a\x02\x08\x40\x32\x01\x01\x38\x01\x48\x64";
+    let any = [&b"\x0a\x1d/lance.encodings21.PageLayout\x12\x0f"[..], layout].concat();
+    let encoding =
+        [&[0x22, any.len() as u8 + 4, 0x12, any.len() as u8 + 2, 0x0a, any.len() as u8][..], &any].concat();
+    let places: [&[u8]; 2] = [&[0x0a, 3, 0, 0x80, 0x20], &[0x0a, 4, 0x80, 0x40, 0x80, 0x60]];
+    for ((places, at), bytes) in places.iter().zip([20_480, 24_576]).zip([111, 112]) {
+        let page = [places, &[0x12, 3, 2, 0xa8, 6, 0x18, 100][..], &encoding].concat();
+        let message = [&column[..], &[0x12, page.len() as u8], &page].concat();
+        assert_eq!(message.len(), bytes);
+        put(&mut file, at, &message);
+    }
+    for (word, at) in [20_480u64, 111, 24_576, 112, 16_384, 60].into_iter().zip((24_688..).step_by(8)) {
+        put(&mut file, at, &word.to_le_bytes());
+    }
+    // Anything may stand before the footer.
+    file.extend([0x77; 48]);
+    for word in [20_480u64, 24_688, 24_720] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(b"\x01\0\0\0\x02\0\0\0\x02\0\x01\0LANC");
+    file.into()
+}
+
+#[test]
+fn the_worked_file_on_4096_is_read() {
+    let file = File::from_bytes(worked_file(), &OpenOptions::default()).unwrap();
+    let found = file.scan().batches().and_then(Iterator::collect::<Result<Vec<_>>>).unwrap();
+    assert!(found == [worked_batch()]);
+    let taken = file.take(&[99, 0]).read().unwrap();
+    assert_eq!(taken[0]["b"].as_ref(), &Int64Array::from(vec![694, 1]) as &dyn arrow_array::Array);
+}
+
+#[test]
+fn the_worked_file_on_4096_is_what_we_write() {
+    let options = WriteOptions {
+        format_version: FormatVersion::V2_1,
+        alignment: 4096,
+        checksums: false,
+        encodings: ["a", "b"].map(|c| (c.to_owned(), "miniblock:flat".to_owned())).to_vec(),
+        ..WriteOptions::default()
+    };
+    let mut encoder = FileEncoder::new(&worked_batch().schema(), options).unwrap();
+    encoder.write(&worked_batch()).unwrap();
+    let mut output = encoder.take_output();
+    output.extend(encoder.finish().unwrap());
+    let (file, example) = (output.concat(), worked_file());
+    assert_eq!(file.len(), 24_736 + 40);
+    assert_eq!(file[24_736..], example[24_736 + 48..], "footer");
+    // Equal but for the padding, chunk by chunk of the table.
+    for part in [0..2, 4096..4904, 8192..8194, 12_288..13_096, 16_384..16_444, 20_480..20_591, 24_576..24_736]
+    {
+        assert_eq!(file[part.clone()], example[part.clone()], "{part:?}");
+    }
+}
+
+/// A third party's description of the layout: regions on 4096, footer version 2.0, padding before the CMO table.
+#[test]
+fn a_file_with_every_region_on_4096_and_footer_version_2_0_opens() {
+    let minus_one = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+    let mut file = vec![0; 0x6030];
+    let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
+    // The descriptor has 2,000 bytes: two fields, and metadata for the rest.
+    let field = |name: u8, id: &[u8]| {
+        let field = [&[0x12, 1, name][..], id, b"\x20", &minus_one, b"\x2a\x05int32"].concat();
+        [&[0x0a, field.len() as u8][..], &field].concat()
+    };
+    let fields = [field(b'x', b""), field(b'y', b"\x18\x01")].concat();
+    let rest = 2000 - 3 - 2 - fields.len();
+    let value = rest - 3 - 3 - 3;
+    let number = |n: usize| [(n & 0x7f) as u8 | 0x80, (n >> 7) as u8];
+    let entry = [&[0x0a, 1, b'k', 0x12][..], &number(value), &vec![b'v'; value]].concat();
+    let entry = [&[0x2a][..], &number(entry.len()), &entry].concat();
+    let schema = [fields, entry].concat();
+    let descriptor = [&[0x0a][..], &number(schema.len()), &schema, &[0x10, 7]].concat();
+    assert_eq!(descriptor.len(), 2000);
+    put(0x3000, &descriptor);
+    let column = b"\x0a\x29\x12\x27\x0a\x25\x0a\x1f/lance.encodings.ColumnEncoding\x12\x02\x0a\x00";
+    let any = b"\x0a\x1e/lance.encodings.ArrayEncoding\x12\x00";
+    let encoding =
+        [&[0x22, any.len() as u8 + 4, 0x12, any.len() as u8 + 2, 0x0a, any.len() as u8][..], any].concat();
+    let buffers: [(&[u8], usize, usize); 2] = [
+        (b"\x0a\x03\x00\x80\x20\x12\x04\xe8\x07\xf4\x03", 0x4000, 500),
+        (b"\x0a\x02\x80\x40\x12\x02\xa0\x06", 0x5000, 600),
+    ];
+    for (buffers, at, bytes) in buffers {
+        let page = [buffers, &[0x18, 7], &encoding].concat();
+        let mut message = [&column[..], &[0x12, page.len() as u8], &page].concat();
+        // A field that nobody knows fills the message up.
+        let rest = bytes - message.len() - 3;
+        message.extend([&[0x7a][..], &number(rest), &vec![0; rest]].concat());
+        assert_eq!(message.len(), bytes);
+        put(at, &message);
+    }
+    for (word, at) in [0x4000u64, 500, 0x5000, 600, 0x3000, 2000].into_iter().zip((0x6000..).step_by(8)) {
+        put(at, &word.to_le_bytes());
+    }
+    for word in [0x4000u64, 0x6000, 0x6020] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(b"\x01\0\0\0\x02\0\0\0\x02\0\0\0LANC");
+    let file = Bytes::from(file);
+    let source = Source::from_bytes(file.clone());
+    let metadata = drive(&source, OpenFile::new(file.len() as u64, Limits::default())).unwrap();
+    assert_eq!((metadata.version(), metadata.num_rows), (FormatVersion::V2_0, 7));
+    assert_eq!(metadata.global_buffers, [0x3000..0x37d0]);
+    let tables = metadata.tables().unwrap();
+    let places = (0..2).map(|column| ColumnPlace::listed(tables, column)).collect::<Result<_>>().unwrap();
+    let columns = drive(&source, ReadColumns::new(&metadata, places)).unwrap();
+    assert_eq!(columns[0].pages[0].buffers, [0..1000, 0x1000..0x11f4]);
+    assert_eq!(columns[1].pages[0].buffers, [0x2000..0x2320]);
+}
+
+/// A message of one page whose description stands elsewhere.
+#[test]
+fn descriptions_elsewhere_are_bounded_and_inside_the_file() {
+    let file = written(&batch(), |_| {});
+    let deferred = lay_out(&file, &Plan { deferred: true, ..PLAIN });
+    let source = Source::from_bytes(deferred.clone());
+    let metadata = drive(&source, OpenFile::new(deferred.len() as u64, Limits::default())).unwrap();
+    let at = metadata.tables().unwrap().column_range(0).unwrap();
+    let message = deferred.slice(at.start as usize..at.end as usize);
+    let change = |buffer_location, buffer_length| {
+        let mut column = pb::ColumnMetadata::decode(message.clone()).unwrap();
+        let elsewhere = pb::DeferredEncoding { buffer_location, buffer_length };
+        let location = Some(pb::encoding::Location::Indirect(elsewhere));
+        column.pages[0].encoding = Some(pb::Encoding { location });
+        let column = column.encode_to_vec();
+        let mut changed = deferred.to_vec();
+        let cmo = metadata.footer.cmo_start as usize;
+        // The message moves to the front, over a page buffer that is not read.
+        changed[..column.len()].copy_from_slice(&column);
+        changed[cmo..cmo + 8].fill(0);
+        changed[cmo + 8..cmo + 16].copy_from_slice(&(column.len() as u64).to_le_bytes());
+        let file = File::from_bytes(changed, &OpenOptions::default()).unwrap();
+        file.scan().columns(&["n"]).batches().map(|_| ()).unwrap_err()
+    };
+    let len = deferred.len() as u64;
+    assert_eq!(change(len, 1).kind(), crate::ErrorKind::Corrupt);
+    assert_eq!(change(u64::MAX, 2).kind(), crate::ErrorKind::Corrupt);
+    assert_eq!(change(0, 0).kind(), crate::ErrorKind::Corrupt);
+    assert_eq!(change(64, len - 200).kind(), crate::ErrorKind::Corrupt);
+}
+
 #[test]
 fn a_file_laid_out_in_any_way_reads_the_same() {
     let batch = batch();

@@ -10,9 +10,12 @@
 //!
 //! A file is written from left to right and read from right to left. See docs/format/container.md.
 
+mod audit;
 mod checksums;
 mod column;
 mod directory;
+#[cfg(test)]
+mod directory_tests;
 mod encoder;
 mod extras;
 mod find;
@@ -25,6 +28,7 @@ mod layout_tests;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use audit::DirectoryFaults;
 pub(crate) use checksums::{FileChecks, PageChecks, UNIT_BYTES};
 pub(crate) use column::{ColumnPlace, ColumnRecord, PageMessage, ReadColumns};
 pub(crate) use encoder::{ContainerEncoder, DIRECTORY_COLUMNS, NewPage};

@@ -25,8 +25,7 @@ pub(crate) struct Tables {
     pub(super) num_rows: u64,
     pub(crate) checks: Option<Arc<FileChecks>>,
     /// The descriptor's bytes, kept by files that have a directory to be compared with them.
-    #[allow(dead_code)]
-    pub(crate) descriptor: Option<Bytes>,
+    pub(super) descriptor: Option<Bytes>,
     /// Positions and lengths of the columns' metadata.
     cmo_table: Bytes,
     data_end: u64,
