@@ -136,7 +136,8 @@ fn random_table(rng: &mut Rng, version: &str) -> (SchemaRef, Vec<RecordBatch>) {
     let mut id = 0;
     for _ in 0..rng.within(1, 4) {
         let rows = rng.below(120);
-        let mut valid = || (nulls && !is_2_0 && rng.below(3) > 0).then(|| (0..rows).map(|_| rng.below(8) > 0).collect());
+        let mut valid =
+            || (nulls && !is_2_0 && rng.below(3) > 0).then(|| (0..rows).map(|_| rng.below(8) > 0).collect());
         let (outer_nulls, inner_nulls): (Option<NullBuffer>, Option<NullBuffer>) = (valid(), valid());
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(id..id + rows as i64));
         id += rows as i64;
@@ -272,7 +273,9 @@ fn pages_of_2_0_are_pairs_with_a_pair_for_null() {
     let (start, len) = page.buffers[0];
     let pairs: Vec<(u64, u64)> = bytes[start as usize..(start + len) as usize]
         .chunks_exact(16)
-        .map(|p| (u64::from_le_bytes(p[..8].try_into().unwrap()), u64::from_le_bytes(p[8..].try_into().unwrap())))
+        .map(|p| {
+            (u64::from_le_bytes(p[..8].try_into().unwrap()), u64::from_le_bytes(p[8..].try_into().unwrap()))
+        })
         .collect();
     assert_eq!(pairs, [(1, 0), (0, 0), (0, 30), (64, 1000), (1, 0), (1088, 1)]);
     let description = [0x1a, 4, 0x0a, 2, 0x0a, 0];
@@ -280,7 +283,10 @@ fn pages_of_2_0_are_pairs_with_a_pair_for_null() {
     let batches: Vec<RecordBatch> =
         file.scan().blobs(BlobView::Descriptors).batches().unwrap().collect::<Result<_>>().unwrap();
     let descriptors = batches[0].column(0);
-    assert_eq!((0..6).map(|i| descriptors.is_valid(i)).collect::<Vec<_>>(), [false, true, true, true, false, true]);
+    assert_eq!(
+        (0..6).map(|i| descriptors.is_valid(i)).collect::<Vec<_>>(),
+        [false, true, true, true, false, true]
+    );
 }
 
 #[test]
@@ -524,6 +530,42 @@ fn descriptors_are_read_without_the_values() {
     assert_eq!(rows, 500);
     let read = total(&counted.drain());
     assert!(read < 100 << 10, "{read} bytes for 500 descriptors");
+}
+
+#[test]
+fn blobs_in_sidecars_do_not_have_other_columns_read_again_and_again() {
+    // Nothing in the file tells how large its blobs are: 2,000 rows of 100 kB, and 1 kB of text beside each.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("f")).unwrap();
+    let sidecar = folder.path().join("f").join(SIDECAR_1);
+    std::fs::write(&sidecar, vec![7u8; 100_000]).unwrap();
+    let rows: Vec<Option<Row<'_>>> = vec![Some((1, 0, 100_000, 1, "")); 2_000];
+    let (field, array) = descriptors(&rows);
+    let texts: Vec<String> = (0..rows.len() as u64)
+        .map(|i| format!("{i:04}").repeat(250) + &i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string())
+        .collect();
+    let text: ArrayRef = Arc::new(arrow_array::StringArray::from_iter_values(&texts));
+    let fields = Fields::from(vec![field, Field::new("t", DataType::Utf8, false)]);
+    let both = StructArray::try_new(fields.clone(), vec![array, text], None).unwrap();
+    let bytes = marked(Field::new("s", DataType::Struct(fields), false), Arc::new(both));
+    let counted = Counted::new(bytes.clone().into());
+    let mut options = OpenOptions::default();
+    options.blobs.resolver = Some(Arc::new(move |_: &BlobPlace| {
+        Ok(Arc::new(std::fs::File::open(&sidecar).unwrap()) as Arc<dyn ReadAt>)
+    }));
+    let file = File::from_read_at(counted.clone(), &options).unwrap();
+    let mut rows = 0;
+    for batch in file.scan().blobs(BlobView::Values).batch_bytes(2_000_000).threads(1).batches().unwrap() {
+        rows += batch.unwrap().num_rows();
+    }
+    assert_eq!(rows, 2_000);
+    let read = total(&counted.drain());
+    assert!(read < 4 * bytes.len() as u64, "{read} bytes read of a file of {}", bytes.len());
+    let order: Vec<u64> = (0..2_000).rev().collect();
+    let taken = file.take(&order).blobs(BlobView::Values).batch_bytes(2_000_000).read().unwrap();
+    assert_eq!(taken.iter().map(RecordBatch::num_rows).sum::<usize>(), 2_000);
+    let read = total(&counted.drain());
+    assert!(read < 8 * bytes.len() as u64, "{read} bytes taken of a file of {}", bytes.len());
 }
 
 // ---- tables of the official writer

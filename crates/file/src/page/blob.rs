@@ -109,8 +109,11 @@ pub(crate) fn find_nulls(data: &mut LeafData, scheme: &LevelScheme) -> Result<()
     Ok(())
 }
 
+/// A number of a descriptor as it is stored.
+type Number = [u8; 8];
+
 /// Positions and sizes of descriptors.
-pub(super) fn fields(values: &mut Values) -> Result<(&mut [[u8; 8]], &[[u8; 8]])> {
+pub(super) fn fields(values: &mut Values) -> Result<(&mut [Number], &[Number])> {
     let Values::Struct { fields, .. } = values else {
         return Err(Error::invalid("internal: descriptors that are no structs"));
     };

@@ -105,7 +105,7 @@ impl Scan {
         let small = plan.rows.end - plan.rows.start <= plan.task_rows(&projected, plan.rows.start);
         let workers = (self.threads > 1 && !small)
             .then(|| Workers::start(projected.clone(), plan.clone(), self.threads));
-        Ok(Batches { projected, plan, workers, rest: 0..0, failed: false })
+        Ok(Batches { projected, plan, workers, rest: 0..0, most: u64::MAX, failed: false })
     }
 }
 
@@ -143,6 +143,9 @@ pub struct Batches {
     workers: Option<Workers>,
     /// Rows of the current task that its batches did not hold yet.
     rest: Range<u64>,
+    /// Rows to ask for at most, after a batch held fewer than were asked for: how large blobs are is told by
+    /// none of what tasks are planned by.
+    most: u64,
     failed: bool,
 }
 
@@ -159,15 +162,20 @@ impl Batches {
                     let (result, task) = workers.next()?;
                     return Some(result.map(|(batch, count)| {
                         self.rest = task.start + count..task.end;
+                        self.most = if self.rest.is_empty() { u64::MAX } else { count.saturating_mul(2) };
                         batch
                     }));
                 }
                 None => self.rest = self.plan.next(&self.projected)?,
             }
         }
-        let result = self.projected.read_batch(self.rest.clone(), self.plan.batch_bytes);
+        let most = if self.projected.blobs.is_empty() { u64::MAX } else { self.most };
+        let asked = self.rest.start..self.rest.end.min(self.rest.start.saturating_add(most));
+        let num_asked = asked.end - asked.start;
+        let result = self.projected.read_batch(asked, self.plan.batch_bytes);
         Some(result.map(|(batch, count)| {
             self.rest.start += count;
+            self.most = if count < num_asked { count } else { self.most }.saturating_mul(2);
             batch
         }))
     }

@@ -65,7 +65,8 @@ impl Take {
             return Err(Error::invalid(format!("row {row} is out of range: the file has {num_rows} rows")));
         }
         let projected = self.file.project_as(self.columns.as_deref(), self.blobs)?;
-        Ok(TakeBatches { projected, rows: self.rows, done: 0, batch_bytes: self.batch_bytes, failed: false })
+        let batch_bytes = self.batch_bytes;
+        Ok(TakeBatches { projected, rows: self.rows, done: 0, batch_bytes, most: MAX_ROWS, failed: false })
     }
 
     /// All batches; usually one.
@@ -89,6 +90,8 @@ pub struct TakeBatches {
     rows: Vec<u64>,
     done: usize,
     batch_bytes: usize,
+    /// Rows to ask for at most, after the blobs of a batch were larger than its budget.
+    most: usize,
     failed: bool,
 }
 
@@ -99,8 +102,9 @@ impl TakeBatches {
     }
 
     fn advance(&mut self) -> Result<RecordBatch> {
-        let (mut leaves, rows, arena) = self.leaves()?;
-        let rows = self.projected.fetch_blobs(&mut leaves, rows, self.batch_bytes, &arena)?;
+        let (mut leaves, found, arena) = self.leaves()?;
+        let rows = self.projected.fetch_blobs(&mut leaves, found, self.batch_bytes, &arena)?;
+        self.most = if rows < found { rows } else { self.most }.saturating_mul(2);
         let batch = self.projected.build(leaves, rows, self.batch_bytes, &arena)?;
         self.done += batch.num_rows();
         Ok(batch)
@@ -124,7 +128,7 @@ impl TakeBatches {
     /// Leaves of the next rows in the order asked, as many as the budget allows; they may hold more than those.
     fn leaves(&self) -> Result<(Vec<LeafData>, usize, Arena)> {
         let left = &self.rows[self.done..];
-        let mut count = left.len().min(MAX_ROWS);
+        let mut count = left.len().min(MAX_ROWS).min(self.most.max(1));
         count = count
             .min(usize::try_from(self.projected.rows_for(left[0], self.batch_bytes)).unwrap_or(MAX_ROWS));
         loop {

@@ -423,7 +423,9 @@ fn each_version_refuses_what_it_cannot_hold_and_names_the_column() {
         ),
         (f("union of nothing", Union(UnionFields::empty(), UnionMode::Sparse)), false, false),
         (packed("packed struct in it", vec![f("a", point())]), false, false),
-        (with(f("blob", LargeBinary), BLOB, "false"), false, false),
+        (with(f("blob", LargeBinary), BLOB, "false"), true, true),
+        (with(f("blob of short bytes", Binary), BLOB, "true"), false, false),
+        (f("list of blobs", List(Arc::new(with(f("item", LargeBinary), BLOB, "true")))), false, false),
         (f("a.b", Int8), true, true),
         (f("ok", Int8), true, true),
         (f("deep", deep), false, false),
@@ -433,7 +435,7 @@ fn each_version_refuses_what_it_cannot_hold_and_names_the_column() {
         assert_eq!(verdict(field.clone(), FormatVersion::V2_1), old, "2.1 {field:?}");
         assert_eq!(verdict(field.clone(), FormatVersion::V2_2), new, "2.2 {field:?}");
         // Lists have columns of their own in 2.0, and packed rows any field of whole bytes.
-        let oldest = old || ["list of empty struct", "packed fsl"].contains(&field.name().as_str());
+        let oldest = old || ["list of empty struct", "packed fsl", "list of blobs"].contains(&field.name().as_str());
         assert_eq!(verdict(field.clone(), FormatVersion::V2_0), oldest, "2.0 {field:?}");
     }
 }
