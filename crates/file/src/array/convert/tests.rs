@@ -94,10 +94,10 @@ fn what_a_type_cannot_count_is_a_limit_so_that_fewer_rows_are_tried() {
 
 #[test]
 fn unions_with_ids_of_no_field_are_corrupt_unless_they_lie_under_a_null() {
-    let fields = UnionFields::try_new(vec![3, 5], vec![
-        Field::new("a", DataType::Int8, true),
-        Field::new("b", DataType::Utf8, true),
-    ])
+    let fields = UnionFields::try_new(
+        vec![3, 5],
+        vec![Field::new("a", DataType::Int8, true), Field::new("b", DataType::Utf8, true)],
+    )
     .unwrap();
     let stored = |ids: Vec<Option<i8>>, valid: Vec<bool>| -> ArrayRef {
         let (count, ids) = (ids.len(), Int8Array::from(ids));
@@ -112,7 +112,11 @@ fn unions_with_ids_of_no_field_are_corrupt_unless_they_lie_under_a_null() {
     };
     for mode in [UnionMode::Sparse, UnionMode::Dense] {
         let to = DataType::Union(fields.clone(), mode);
-        let good = restore(&to, &stored(vec![Some(5), Some(3), Some(9), None], vec![true, true, false, false]), BUDGET);
+        let good = restore(
+            &to,
+            &stored(vec![Some(5), Some(3), Some(9), None], vec![true, true, false, false]),
+            BUDGET,
+        );
         assert_eq!(good.unwrap().as_union().type_ids(), &[5, 3, 3, 3]);
         for bad in [Some(4), Some(-1), Some(127), None] {
             let stored = stored(vec![Some(5), bad], vec![true, true]);
@@ -125,7 +129,9 @@ fn unions_with_ids_of_no_field_are_corrupt_unless_they_lie_under_a_null() {
 
 #[test]
 fn decimals_and_empty_binaries_that_do_not_fit_are_corrupt() {
-    let wide = Decimal128Array::from(vec![Some(1), Some(i128::from(i32::MAX) + 1)]).with_precision_and_scale(9, 2).unwrap();
+    let wide = Decimal128Array::from(vec![Some(1), Some(i128::from(i32::MAX) + 1)])
+        .with_precision_and_scale(9, 2)
+        .unwrap();
     let wide: ArrayRef = Arc::new(wide);
     assert_eq!(kind(restore(&DataType::Decimal32(9, 2), &wide, BUDGET)), ErrorKind::Corrupt);
     assert!(restore(&DataType::Decimal64(9, 2), &wide, BUDGET).is_ok());
@@ -159,5 +165,8 @@ fn what_needs_no_conversion_is_passed_on() {
     assert!(Arc::ptr_eq(&stored, &array));
     assert!(Arc::ptr_eq(&restore(&DataType::Utf8, &array, BUDGET).unwrap(), &array));
     assert!(is_stored_as(&DataType::List(item(DataType::Utf8View)), &DataType::List(item(DataType::Utf8))));
-    assert!(!is_stored_as(&DataType::List(item(DataType::Decimal32(5, 1))), &DataType::List(item(DataType::Decimal128(5, 1)))));
+    assert!(!is_stored_as(
+        &DataType::List(item(DataType::Decimal32(5, 1))),
+        &DataType::List(item(DataType::Decimal128(5, 1)))
+    ));
 }
