@@ -245,7 +245,11 @@ fn fixed_size_list(item: &FieldRef, size: i32, inside: Place, steps: &mut Vec<St
             let name = (super::EXTENSION_NAME.to_owned(), BFLOAT16.to_owned());
             plain.set_metadata(std::iter::once(name).collect::<Metadata>());
         }
-        let part = Part::of(item);
+        let mut part = Part::of(item);
+        if has_extension(&plain, BFLOAT16) {
+            // No parameters, in other words.
+            part.metadata.retain(|(key, value)| key != "ARROW:extension:metadata" || !value.is_empty());
+        }
         if part != Part::of(&plain) || !more.is_empty() {
             steps.push(Step::Item(part));
             steps.extend(more);

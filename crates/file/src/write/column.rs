@@ -71,9 +71,12 @@ impl ColumnWriter {
     pub(super) fn push(&mut self, top: &ArrayRef) -> Result<Vec<ColumnPage>> {
         let mut pages = Vec::new();
         let mut left = 0..top.len();
+        // Rows tried at once: fewer where not even an empty dictionary has room for them.
+        let mut most = usize::MAX;
         while !left.is_empty() {
             let room = self.bounds.bytes.saturating_sub(self.buffer.byte_size());
             let row_room = (self.bounds.rows - self.buffer.num_rows() as u64).min(left.len() as u64) as usize;
+            let row_room = row_room.min(most);
             let (mut count, bytes) = self.fitting(top, left.start..left.start + row_room, room)?;
             if count == 0 {
                 if self.buffer.num_rows() > 0 {
@@ -88,6 +91,9 @@ impl ColumnWriter {
             let pushed = self.buffer.push(top, left.start..left.start + count, share)?;
             if pushed == Pushed::All {
                 left.start += count;
+                most = usize::MAX;
+            } else if self.buffer.num_rows() == 0 {
+                most = (count / 2).max(1);
             }
             let is_full = self.buffer.byte_size() >= self.bounds.bytes
                 || self.buffer.num_rows() as u64 >= self.bounds.rows

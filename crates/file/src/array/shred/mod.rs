@@ -62,7 +62,7 @@ enum Gathered {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pushed {
     All,
-    /// The page's dictionary has no room for them: take the page, then push again.
+    /// The page's dictionary has no room for them: take the page, then push again; fewer, if it was empty.
     DictionaryFull,
 }
 
@@ -128,7 +128,7 @@ impl LeafBuffer {
             events.valid_slots()
         };
         self.push_values(&leaf, &events.slots, valid.as_ref(), share).map_err(in_column).and_then(|pushed| {
-            if pushed == Pushed::DictionaryFull && self.num_rows == 0 {
+            if pushed == Pushed::DictionaryFull && self.num_rows == 0 && num_rows == 1 {
                 return Err(in_column(Error::invalid("more dictionary entries in use than keys can number")));
             }
             if pushed == Pushed::All {

@@ -26,8 +26,6 @@ pub(super) enum Array {
         values: Box<Array>,
     },
     AllNull,
-    /// Values of which there is nothing to store: structs without members.
-    Present,
     List {
         dimension: u64,
         items: Box<Array>,
@@ -118,7 +116,8 @@ impl Array {
                 }
                 Self::List { dimension: (*dimension).into(), items: Box::new(Self::new(items, shape, None)?) }
             }
-            (PlainEncoding::Struct, ValueType::Null) => Self::Present,
+            // A struct without fields: what is there reads as null, as it does in later versions.
+            (PlainEncoding::Struct, ValueType::Null) => Self::AllNull,
             (PlainEncoding::Binary { .. }, ValueType::Variable { .. }) => {
                 Self::Binary(BinaryArray::new(encoding)?)
             }
@@ -173,7 +172,7 @@ impl Array {
                 validity.want(rows, access, needs)?;
                 values.want(rows, access, needs)
             }
-            Self::AllNull | Self::Present => Ok(()),
+            Self::AllNull => Ok(()),
             Self::List { dimension, items } => items.want(&scaled(rows, *dimension)?, access, needs),
             Self::Binary(strings) | Self::Fsst { strings, .. } => strings.want(rows, access, needs),
             Self::FixedBinary { bytes, byte_width } => bytes.want(&scaled(rows, *byte_width)?, access, needs),
@@ -223,7 +222,6 @@ impl Array {
                 valid.append_n(count, false);
                 return Ok(count);
             }
-            Self::Present => out.push_defaults(count),
             Self::List { dimension, items: inner } => {
                 let list = out.list_mut(*dimension as usize)?;
                 let before = list.items.len();
