@@ -4,10 +4,14 @@ use std::fmt;
 
 use super::literal::Literal;
 use super::predicate::{Comparison, Operand, Predicate};
+use crate::schema::path_part;
 
 /// Words that stand for themselves in a predicate; a column of such a name is quoted.
 pub(super) const RESERVED: [&str; 11] =
     ["and", "or", "not", "in", "is", "null", "like", "between", "true", "false", "escape"];
+
+/// Fields of one name side by side that are looked for.
+const MAX_NAMESAKES: usize = 1000;
 
 /// A column by its path. See [`col`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,6 +91,20 @@ impl Column {
     /// The path.
     pub fn path(&self) -> &str {
         &self.0
+    }
+
+    /// The path, after those of fields of the same names before it: `x`, `x#2`, `x#3` for the third.
+    pub(crate) fn paths_with_namesakes(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        let mut above = String::new();
+        for part in crate::schema::parse_path(&self.0).unwrap_or_default() {
+            let dot = if above.is_empty() { "" } else { "." };
+            let nth = |n| format!("{above}{dot}{}", path_part(&part.name, n));
+            paths.extend((1..part.nth.min(MAX_NAMESAKES)).map(nth));
+            above = nth(part.nth);
+        }
+        paths.push(self.0.clone());
+        paths
     }
 
     fn compare(self, op: Comparison, right: impl Into<Operand>) -> Predicate {
