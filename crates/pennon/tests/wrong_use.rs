@@ -505,3 +505,38 @@ fn a_cut_or_altered_file_is_told_where() {
     assert_eq!(ran.code, 1);
     assert!(ran.out.ends_with("1 fault: 0 rows, 0 columns, 0 B checked; no data was read\n"), "{}", ran.out);
 }
+
+#[test]
+fn a_wrong_predicate_is_wrong_usage_and_one_that_does_not_fit_the_file_is_an_error() {
+    let p = Place::new();
+    let before = p.names();
+    for verb in [&["scan", "t.lance"][..], &["count", "t.lance"], &["convert", "t.lance", "o.lance"]] {
+        let line = format!(
+            "invalid value 'id > AND s.b' for '--where <EXPR>': expected a column or a value after >, found AND at character 6: \"AND s.b\"; see pennon {} --help",
+            verb[0]
+        );
+        says(&p, &[verb, &["--where", "id > AND s.b"]].concat(), 2, &line);
+    }
+    for from in ["t.lance", "t.parquet"] {
+        let named = |text: &str| {
+            if from == "t.lance" {
+                text.replace("FILE", &format!(" (file {from})"))
+            } else {
+                format!("{from}: {}", text.replace("FILE", ""))
+            }
+        };
+        for verb in [&["scan"][..], &["count"], &["convert", "o.lance"]] {
+            let args = [&[verb[0], from], &verb[1..], &["--where", "id = 'a'"]].concat();
+            says(&p, &args, 1, &named("'a' does not fit int64 column id: expected a whole numberFILE"));
+            let args = [&[verb[0], from], &verb[1..], &["--where", "word"]].concat();
+            says(&p, &args, 1, &named("a column alone is for TRUE and FALSE; column word is utf8FILE"));
+        }
+    }
+    says(
+        &p,
+        &["count", "t.parquet", "--where", "wrd = 'a'"],
+        1,
+        "t.parquet: no column \"wrd\"; did you mean word?",
+    );
+    assert_eq!(p.names(), before);
+}
