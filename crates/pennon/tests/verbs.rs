@@ -350,7 +350,7 @@ fn a_file_of_an_unstable_format_version_is_read_with_one_note() {
 fn where_keeps_the_rows_for_which_it_is_true_in_every_format() {
     let p = Place::new();
     let filter = "s.x >= 200 AND s.b AND word LIKE 'word 8_0'";
-    let expected = "{\"id\":800}\n{\"id\":810}\n{\"id\":820}\n{\"id\":830}\n{\"id\":840}\n{\"id\":850}\n{\"id\":860}\n{\"id\":880}\n{\"id\":890}\n";
+    let expected = "{\"id\":800}\n{\"id\":810}\n{\"id\":820}\n{\"id\":830}\n{\"id\":840}\n{\"id\":860}\n{\"id\":870}\n{\"id\":880}\n{\"id\":890}\n";
     for from in ["t.lance", "t.parquet", "t.arrow", "t.jsonl"] {
         let ran = p.run(&["scan", from, "--columns", "id", "--where", filter]);
         assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, expected, ""), "{from}");
