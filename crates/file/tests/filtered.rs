@@ -9,17 +9,20 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, Int64Array, RecordBatch, StringArray};
-use arrow_schema::DataType;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Int64Array, LargeBinaryArray, RecordBatch, StringArray,
+};
+use arrow_buffer::IntervalMonthDayNano;
+use arrow_schema::{DataType, Field, Schema};
 use bytes::Bytes;
 use common::compare::difference;
-use common::counted::{Counted, inside};
+use common::counted::{Counted, inside, total};
 use common::engine::{Part, open, path_text, paths, random_options, reading, scan, whole, write};
 use common::generate::{Generator, Wanted};
 use common::rng::{Rng, seeds};
 use common::work::{each, no_failures};
 use pennon_file::filter::{Column, Comparison, Literal, Operand, Predicate, col};
-use pennon_file::{File, FormatVersion, WriteOptions};
+use pennon_file::{BlobView, File, FormatVersion, WriteOptions};
 
 /// Some value of a column, as a literal.
 fn literal(rng: &mut Rng, array: &dyn Array) -> Option<Literal> {
@@ -112,7 +115,7 @@ fn a_filtered_scan_is_a_scan_and_then_an_evaluation() {
     let seeds: Vec<u64> = seeds("filtered", 800).collect();
     let failures = each(&seeds, |seed| {
         let mut rng = Rng::new(*seed);
-        let version = *rng.pick(&[FormatVersion::V2_1, FormatVersion::V2_2]);
+        let version = *rng.pick(&[FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2]);
         let mut wanted = Wanted::new(version);
         wanted.max_columns = rng.within(1, 5);
         let mut g = Generator::new(rng.word(), wanted);
@@ -296,4 +299,117 @@ fn a_predicate_that_does_not_fit_the_file_is_an_error_before_any_batch() {
     assert_eq!(empty.count(), 0);
     let both = file.scan().filter(col("number").lt(10)).filter(col("number").ge(8)).limit(1);
     assert_eq!(both.count().expect("count"), 1);
+}
+
+#[test]
+fn blobs_are_fetched_for_the_rows_that_pass_and_not_to_see_whether_they_are_null() {
+    const BLOB: usize = 50_000;
+    let values = |i: usize| (!i.is_multiple_of(5)).then(|| vec![i as u8; BLOB]);
+    let blobs: LargeBinaryArray = (0..200).map(values).collect();
+    let blob = Field::new("blob", DataType::LargeBinary, true)
+        .with_metadata([("lance-encoding:blob".to_owned(), "true".to_owned())]);
+    let schema = Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, false), blob]));
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..200));
+    let batch = RecordBatch::try_new(schema.clone(), vec![ids, Arc::new(blobs)]).expect("two columns");
+    for version in [FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2] {
+        let mut options = WriteOptions::default();
+        options.format_version = version;
+        let bytes = write(&schema, std::slice::from_ref(&batch), options).expect("write");
+        let counted = Counted::new(bytes);
+        let file = File::from_read_at(counted.clone(), &reading(0)).expect("open");
+        counted.drain();
+        for view in [BlobView::Auto, BlobView::Values, BlobView::Descriptors] {
+            let nulls = file.scan().blobs(view).filter(col("blob").is_null());
+            assert_eq!(nulls.clone().count().expect("count"), 40, "{version}");
+            let ids = nulls.columns(&["id"]).batches().expect("ids").map(|b| b.expect("rows").num_rows());
+            assert_eq!(ids.sum::<usize>(), 40);
+        }
+        assert!(total(&counted.drain()) < BLOB as u64, "{version}");
+        let two = file.scan().filter(col("id").is_in([7, 11]) & !col("blob").is_null()).threads(1);
+        let found: Vec<RecordBatch> =
+            two.batches().expect("a filter").collect::<Result<_, _>>().expect("rows");
+        assert_eq!(difference(&[batch.slice(7, 1), batch.slice(11, 1)], &found), None, "{version}");
+        let read = total(&counted.drain());
+        assert!((2 * BLOB as u64..3 * BLOB as u64).contains(&read), "{version}: {read} bytes");
+        // Asked about their bytes they are read.
+        let begin = file.scan().filter(col("blob").starts_with(vec![7u8; 9])).count();
+        assert_eq!(begin.expect("count"), 1, "{version}");
+        let descriptors =
+            file.scan().blobs(BlobView::Descriptors).filter(col("id").eq(7)).batches().expect("a filter");
+        let found: Vec<RecordBatch> = descriptors.collect::<Result<_, _>>().expect("rows");
+        assert!(found[0].column(1).as_struct_opt().is_some(), "{version}");
+    }
+}
+
+/// Types that are stored as others, some of them with dictionaries or runs, in many pages.
+#[test]
+fn columns_of_every_restored_type_are_kept_from_the_predicate_or_read_for_the_rows_that_pass() {
+    const ROWS: usize = 20_000;
+    let mut g = Generator::new(11, Wanted::new(FormatVersion::V2_2));
+    let mut types = vec![
+        DataType::Utf8View,
+        DataType::BinaryView,
+        DataType::Decimal32(9, 2),
+        DataType::Interval(arrow_schema::IntervalUnit::MonthDayNano),
+        DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8)),
+    ];
+    types.extend([DataType::Float16, DataType::Boolean, DataType::Null, DataType::FixedSizeBinary(3)]);
+    let mut fields = vec![Field::new("id", DataType::Int64, false)];
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(0..ROWS as i64))];
+    for (i, data_type) in types.into_iter().enumerate() {
+        let field = Field::new(format!("c{i}"), data_type, true);
+        let array: ArrayRef = match field.data_type() {
+            DataType::Utf8View => Arc::new(
+                (0..ROWS)
+                    .map(|i| (i % 3 > 0).then(|| "v".repeat(i % 20)))
+                    .collect::<arrow_array::StringViewArray>(),
+            ),
+            DataType::BinaryView => Arc::new(
+                (0..ROWS)
+                    .map(|i| (i % 3 > 0).then(|| vec![1u8; i % 20]))
+                    .collect::<arrow_array::BinaryViewArray>(),
+            ),
+            DataType::Decimal32(..) => Arc::new(
+                (0..ROWS as i32)
+                    .collect::<arrow_array::Decimal32Array>()
+                    .with_precision_and_scale(9, 2)
+                    .expect("9, 2"),
+            ),
+            DataType::Interval(_) => Arc::new(
+                (0..ROWS)
+                    .map(|i| Some(IntervalMonthDayNano::new(i as i32, 1, 2)))
+                    .collect::<arrow_array::IntervalMonthDayNanoArray>(),
+            ),
+            _ => g.array(&field, ROWS),
+        };
+        fields.push(field);
+        columns.push(array);
+    }
+    let schema = Arc::new(Schema::new(fields));
+    let batch = RecordBatch::try_new(schema.clone(), columns).expect("columns of one length");
+    let bytes = match write(&schema, std::slice::from_ref(&batch), WriteOptions::default()) {
+        Ok(bytes) => bytes,
+        Err(e) => panic!("{e}"),
+    };
+    let file = open(&bytes).expect("open");
+    let read = scan(&file, &Part::default()).expect("scan");
+    let table = whole(&read[0].schema(), &read);
+    let any =
+        table.schema().fields().iter().skip(1).fold(col("id").lt(0), |any, f| any | col(f.name()).is_null());
+    for predicate in [
+        col("id").lt(100),
+        col("id").ge(100) & !any.clone(),
+        any.clone() & col("id").gt(5),
+        any & col("id").is_in((0..ROWS as i64).step_by(997)),
+    ] {
+        let bits = BooleanArray::new(
+            predicate.bind(&table.schema()).expect("bind").evaluate(&table).expect("bits"),
+            None,
+        );
+        for batch_rows in [50, 3000] {
+            let found = file.scan().filter(predicate.clone()).batch_rows(batch_rows).threads(2).batches();
+            let found: Vec<RecordBatch> = found.expect("a filter").collect::<Result<_, _>>().expect("rows");
+            assert_eq!(difference(&[filtered(&table, &bits)], &found), None, "{predicate}");
+        }
+    }
 }

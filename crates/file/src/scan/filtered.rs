@@ -25,7 +25,7 @@ use crate::filter::{Bound, Predicate, concat, ranges_of, select};
 use crate::io::{drive, join};
 use crate::page::LeafData;
 use crate::read::File;
-use crate::{Error, Result};
+use crate::{BlobView, Error, Result};
 
 /// Most rows of a task, in batches.
 const TASK_BATCHES: u64 = 16;
@@ -75,7 +75,7 @@ impl Scan {
         let Some(predicate) = self.filter.take() else {
             return Ok((self.rows.end - self.rows.start).min(self.limit));
         };
-        let (tests, bound) = bound(&self.file, &predicate)?;
+        let (tests, bound) = bound(&self, &predicate)?;
         prefer_mapping(&self);
         let step = (self.batch_rows as u64).min(tests.rows_for(self.rows.start, self.batch_bytes));
         let mut left = self.rows.clone();
@@ -134,22 +134,30 @@ fn prefer_mapping(scan: &Scan) {
 }
 
 /// The columns of a predicate, and the predicate in their terms.
-fn bound(file: &File, predicate: &Predicate) -> Result<(Projected, Bound)> {
+fn bound(scan: &Scan, predicate: &Predicate) -> Result<(Projected, Bound)> {
     let columns = predicate.columns();
     let paths: Vec<String> = columns.iter().map(|c| c.path().to_owned()).collect();
     // The second of a name is the second only beside the first.
     let all: Vec<String> = columns.iter().flat_map(|c| c.paths_with_namesakes()).collect();
-    let tests = match file.project(Some(&all)) {
-        Ok(tests) => tests,
-        Err(_) => file.project(Some(&paths))?,
+    let project = |view: BlobView| match scan.file.project_as(Some(&all), view) {
+        Ok(tests) => Ok(tests),
+        Err(_) => scan.file.project_as(Some(&paths), view),
     };
-    let bound = predicate.bind(&tests.schema).map_err(|e| tests.in_file(e))?;
+    let mut tests = project(scan.blobs)?;
+    let mut bound = predicate.bind(&tests.schema).map_err(|e| tests.in_file(e))?;
+    // Whether a blob is null its descriptor says: the bytes are not fetched if that is all that is asked.
+    if !tests.blobs.is_empty() {
+        let descriptors = project(BlobView::Descriptors)?;
+        if let Ok(without) = predicate.bind(&descriptors.schema) {
+            (tests, bound) = (descriptors, without);
+        }
+    }
     Ok((tests, bound))
 }
 
 /// Starts a filtered scan.
 pub(super) fn batches(scan: &Scan, projected: Arc<Projected>, predicate: &Predicate) -> Result<Batches> {
-    let (tests, bound) = bound(&scan.file, predicate)?;
+    let (tests, bound) = bound(scan, predicate)?;
     prefer_mapping(scan);
     let search = Arc::new(Search::new(projected.clone(), tests, bound, scan));
     let mut plan = Plan { search: search.clone(), rows: scan.rows.clone() };
@@ -296,8 +304,8 @@ impl Search {
         let source = if again { &self.output } else { &self.rest };
         let mut read = Vec::new();
         if !source.columns.is_empty() {
-            let (columns, have) = rows_of(source, &asked, count, self.batch_bytes)?;
-            (read, count) = (columns, have);
+            let batch = rows_of(source, &asked, count, self.batch_bytes)?;
+            (read, count) = (batch.columns().to_vec(), batch.num_rows());
         }
         let columns: Vec<ArrayRef> = if again {
             read
@@ -349,13 +357,8 @@ fn drop_rows(ranges: &mut Vec<Range<u64>>, mut count: u64) {
     ranges.drain(..whole);
 }
 
-/// The rows of `ranges` of every field, or the first of them; how many they are.
-fn rows_of(
-    from: &Projected,
-    ranges: &[Range<u64>],
-    count: usize,
-    budget: usize,
-) -> Result<(Vec<ArrayRef>, usize)> {
+/// The rows of `ranges` of every field, or the first of them.
+fn rows_of(from: &Projected, ranges: &[Range<u64>], count: usize, budget: usize) -> Result<RecordBatch> {
     from.admit_row()?;
     let arena = from.arena(ranges[0].start, count, budget);
     let joined = Joined::of(ranges, count);
@@ -385,10 +388,11 @@ fn rows_of(
         have = have.min(leaf.num_rows / scale);
         kept.push(leaf);
     }
+    let have = from.fetch_blobs(&mut kept, have, budget, &arena)?;
     if have == 0 {
         return Err(from.in_file(no_progress()));
     }
-    Ok((from.build(kept, have, &arena)?.columns().to_vec(), have))
+    from.build(kept, have, budget, &arena)
 }
 
 /// Ranges with the small gaps between them read as well.
@@ -428,32 +432,55 @@ impl Joined {
 /// Which fields of the output the predicate's columns already are, and a projection of the others.
 fn split(output: &Projected, tests: &Projected) -> (Vec<Option<usize>>, Projected) {
     let (ours, theirs) = (by_field(output), by_field(tests));
-    let mut kept = Vec::with_capacity(output.schema.fields().len());
-    let (mut fields, mut columns) = (Vec::new(), Vec::new());
-    for (at, field) in output.schema.fields().iter().enumerate() {
-        let same = |other: &usize| {
-            let numbers = |columns: &[Arc<Column>]| columns.iter().map(|c| c.leaf.column).collect::<Vec<_>>();
-            tests.schema.field(*other) == field.as_ref() && numbers(theirs[*other]) == numbers(ours[at])
-        };
-        let sized = ours.len() == output.schema.fields().len() && theirs.len() == tests.schema.fields().len();
-        let found = if sized { (0..theirs.len()).find(same) } else { None };
-        if found.is_none() {
-            fields.push(field.clone());
-            columns.extend(ours.get(at).into_iter().flat_map(|c| c.iter().cloned()));
-        }
-        kept.push(found);
-    }
-    if ours.len() != output.schema.fields().len() {
-        columns = output.columns.clone();
-    }
-    let schema: SchemaRef = Arc::new(Schema::new(fields));
-    let rest = Projected { source: output.source.clone(), schema, columns, limits: output.limits.clone() };
+    // Every field has columns, so that there are as many groups of them; where not, all is read anew.
+    let grouped = ours.len() == output.schema.fields().len() && theirs.len() == tests.schema.fields().len();
+    let numbers = |of: &Projected, columns: &Range<usize>| -> Vec<u32> {
+        of.columns[columns.clone()].iter().map(|c| c.leaf.column).collect()
+    };
+    let same = |at: usize, other: usize| {
+        tests.schema.field(other) == output.schema.field(at)
+            && numbers(tests, &theirs[other]) == numbers(output, &ours[at])
+    };
+    let kept: Vec<Option<usize>> = (0..output.schema.fields().len())
+        .map(|at| (0..theirs.len()).find(|other| grouped && same(at, *other)))
+        .collect();
+    let read = |schema: &Schema| -> SchemaRef {
+        let fields = schema.fields().iter().zip(&kept).filter(|(_, kept)| kept.is_none());
+        Arc::new(Schema::new(fields.map(|(field, _)| field.clone()).collect::<Vec<_>>()))
+    };
+    let schema = read(&output.schema);
+    // What is stored as it is handed out is told by being the same schema.
+    let stored =
+        if Arc::ptr_eq(&output.schema, &output.stored) { schema.clone() } else { read(&output.stored) };
+    let columns: Vec<usize> = if grouped {
+        let read = ours.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
+        read.flat_map(|(columns, _)| columns.clone()).collect()
+    } else {
+        (0..output.columns.len()).collect()
+    };
+    let blobs =
+        columns.iter().enumerate().filter(|(_, c)| output.blobs.binary_search(c).is_ok()).map(|(i, _)| i);
+    let rest = Projected {
+        source: output.source.clone(),
+        schema,
+        stored,
+        blobs: blobs.collect(),
+        columns: columns.iter().map(|c| output.columns[*c].clone()).collect(),
+        limits: output.limits.clone(),
+        store: output.store.clone(),
+    };
     (kept, rest)
 }
 
-/// Columns of each field: those whose paths begin alike.
-fn by_field(projected: &Projected) -> Vec<&[Arc<Column>]> {
-    projected.columns.chunk_by(|a, b| top(&a.leaf.path) == top(&b.leaf.path)).collect()
+/// Positions of the columns of each field: those whose paths begin alike.
+fn by_field(projected: &Projected) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let groups = projected.columns.chunk_by(|a, b| top(&a.leaf.path) == top(&b.leaf.path));
+    let range = |group: &[Arc<Column>]| {
+        at += group.len();
+        at - group.len()..at
+    };
+    groups.map(range).collect()
 }
 
 /// The first part of a path.
