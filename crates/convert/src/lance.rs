@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use pennon_file::filter::Predicate;
 use pennon_file::io::MappingPolicy;
-use pennon_file::{BlobView, Error, File, FileWriter, OpenOptions, Result, WriteOptions};
+use pennon_file::{BlobView, Error, File, FileWriter, OpenOptions, Result, Scan, WriteOptions};
 
 use crate::input::Bytes;
 use crate::output::{Buffered, Output, Staged, unbuffer};
@@ -55,7 +56,7 @@ impl Source {
         self.file.schema_as(None, BlobView::Values)
     }
 
-    pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
+    fn scan(&self, selection: &Selection, projection: Option<&Projection>) -> Scan {
         let scan = self.file.scan().blobs(BlobView::Values);
         let mut scan = scan.batch_rows(selection.batch_rows).batch_bytes(selection.batch_bytes);
         if selection.threads > 0 {
@@ -64,6 +65,22 @@ impl Source {
         if let Some(projection) = projection {
             scan = scan.columns(projection.paths_in_file_order());
         }
+        scan
+    }
+
+    /// The rows that pass a predicate, as many as `selection` may want, from the first.
+    pub(crate) fn filtered(
+        &self,
+        selection: &Selection,
+        projection: Option<&Projection>,
+        predicate: &Predicate,
+    ) -> Result<Batches> {
+        let scan = self.scan(selection, projection).filter(predicate.clone()).limit(selection.rows.end);
+        Ok(in_order(Box::new(scan.batches()?), projection))
+    }
+
+    pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
+        let mut scan = self.scan(selection, projection);
         let rows =
             selection.rows.start.min(self.file.num_rows())..selection.rows.end.min(self.file.num_rows());
         if rows != (0..self.file.num_rows()) {

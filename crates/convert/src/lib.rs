@@ -8,7 +8,7 @@
 //!             └─ json.rs ───┘                                   └─ json.rs ───┘
 //! ```
 //!
-//! One file per format, reader and writer together. A format is found by content when reading and by the
+//! One file per format, reader and writer together. Rows are filtered inside Lance files, and by `filter.rs` after reading others. A format is found by content when reading and by the
 //! name's extension when writing. Everything that can fail gives a [`pennon_file::Error`].
 //!
 //! ```
@@ -30,6 +30,7 @@ mod compare;
 mod csv;
 mod dictionary;
 mod exact;
+mod filter;
 mod format;
 mod guard;
 mod guess;

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
+use pennon_file::filter::Predicate;
 use pennon_file::{Error, Result};
 
+use crate::filter::Filter;
 use crate::format::Format;
 use crate::guard::in_file;
 use crate::input::Input;
@@ -44,7 +46,9 @@ impl Default for ReadOptions {
 pub struct Selection {
     /// Column paths in the order wanted; `None` means all.
     pub columns: Option<Vec<String>>,
-    /// Rows, from 0.
+    /// Keeps the rows for which this is TRUE. Its columns need not be among `columns`. Rows taken by number are not filtered.
+    pub filter: Option<Predicate>,
+    /// Rows, from 0: of the file, or of those that the filter keeps.
     pub rows: Range<u64>,
     /// Most rows of one batch.
     pub batch_rows: usize,
@@ -56,7 +60,14 @@ pub struct Selection {
 
 impl Default for Selection {
     fn default() -> Self {
-        Self { columns: None, rows: 0..u64::MAX, batch_rows: 65_536, batch_bytes: 32 << 20, threads: 0 }
+        Self {
+            columns: None,
+            filter: None,
+            rows: 0..u64::MAX,
+            batch_rows: 65_536,
+            batch_bytes: 32 << 20,
+            threads: 0,
+        }
     }
 }
 
@@ -68,7 +79,14 @@ impl Selection {
         self
     }
 
-    /// Selects rows.
+    /// Keeps the rows for which a predicate is TRUE.
+    #[must_use]
+    pub fn with_filter(mut self, filter: Option<Predicate>) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// Selects rows, of the file or of those that the filter keeps.
     #[must_use]
     pub fn with_rows(mut self, rows: Range<u64>) -> Self {
         self.rows = rows;
@@ -197,12 +215,38 @@ impl Reader {
 
     /// The selected rows and columns in order.
     pub fn batches(&self, selection: &Selection) -> Result<Batches> {
-        let projection = self.projection(selection.columns.as_deref())?;
-        let batches =
-            self.source_batches(selection, projection.as_ref()).map_err(|e| in_file(e, &self.name))?;
+        let batches = match &selection.filter {
+            None => {
+                let projection = self.projection(selection.columns.as_deref())?;
+                self.source_batches(selection, projection.as_ref())
+            }
+            Some(predicate) => self.filtered(selection, predicate),
+        };
+        let batches = batches.map_err(|e| in_file(e, &self.name))?;
         let name = self.name.clone();
         let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| in_file(e, &name))));
         Ok(Box::new(Bounded::new(named, selection.batch_rows, selection.batch_bytes)))
+    }
+
+    /// The rows that pass a predicate; of them those that are asked.
+    fn filtered(&self, selection: &Selection, predicate: &Predicate) -> Result<Batches> {
+        let batches = match &self.source {
+            Source::Lance(s) => {
+                let projection = self.projection(selection.columns.as_deref())?;
+                s.filtered(selection, projection.as_ref(), predicate)?
+            }
+            _ => {
+                let columns = selection.columns.as_deref();
+                let filter = Filter::new(&self.name, self.schema()?.as_ref(), columns, predicate)?;
+                let all = Selection { rows: 0..u64::MAX, filter: None, ..selection.clone() };
+                let batches = self.source_batches(&all, filter.read.as_ref())?;
+                filter.apply(batches)
+            }
+        };
+        if selection.rows == (0..u64::MAX) {
+            return Ok(batches);
+        }
+        Ok(Box::new(RowRange::new(batches, selection.rows.clone())))
     }
 
     fn source_batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {
@@ -260,7 +304,7 @@ impl Reader {
                     None => self.schema()?,
                     Some(p) => p.schema().clone(),
                 };
-                let all = Selection { rows: 0..u64::MAX, ..selection.clone() };
+                let all = Selection { rows: 0..u64::MAX, filter: None, ..selection.clone() };
                 take::by_scan(&self.name, rows, schema, self.batches(&all)?)
             }
         };
@@ -268,6 +312,16 @@ impl Reader {
         let batches = batches.map_err(|e| in_file(e, &name))?;
         let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| in_file(e, &name))));
         Ok(Box::new(Bounded::new(named, selection.batch_rows, selection.batch_bytes)))
+    }
+
+    /// Counts the rows for which a predicate is TRUE, reading its columns.
+    pub fn count_where(&self, predicate: &Predicate) -> Result<u64> {
+        if let Source::Lance(s) = &self.source {
+            return s.file().count_rows(Some(predicate)).map_err(|e| in_file(e, &self.name));
+        }
+        let selection =
+            Selection::default().with_columns(Some(Vec::new())).with_filter(Some(predicate.clone()));
+        self.batches(&selection)?.try_fold(0, |rows, batch| Ok(rows + batch?.num_rows() as u64))
     }
 
     /// Counts the rows, by reading them if need be.

@@ -28,6 +28,8 @@ mod column;
 mod container;
 mod encoding;
 mod error;
+#[cfg(feature = "filter")]
+pub mod filter;
 mod inspect;
 pub mod io;
 mod limits;

@@ -56,8 +56,8 @@ fn round_trip(batches: &[RecordBatch], version: FormatVersion, rows: &[u64]) -> 
         format!("{version} {}", schema.fields().iter().map(|f| f.to_string()).collect::<Vec<_>>().join(", "));
     let bytes = write(&schema, batches, options(version)).unwrap_or_else(|e| panic!("{what}: {e}"));
     let file = open(&bytes).unwrap_or_else(|e| panic!("{what}: {e}"));
-    assert_eq!(file.schema(), schema, "{what}");
-    for (found, expected) in file.schema().fields().iter().zip(schema.fields()) {
+    assert_eq!(file.schema().expect("schema"), schema, "{what}");
+    for (found, expected) in file.schema().expect("schema").fields().iter().zip(schema.fields()) {
         assert_eq!(found.dict_is_ordered(), expected.dict_is_ordered(), "{what}");
     }
     equal(batches, scan(&file, &Part::default()), &what);
@@ -413,7 +413,7 @@ fn case_10_odd_names_extensions_and_tables_of_nothing() {
         let bytes =
             write(&nothing.schema(), std::slice::from_ref(&nothing), options(version)).expect("no columns");
         let file = open(&bytes).expect("a file without columns");
-        assert_eq!((file.num_rows(), file.schema()), (900, nothing.schema()));
+        assert_eq!((file.num_rows(), file.schema().expect("schema")), (900, nothing.schema()));
         assert_eq!(
             scan(&file, &Part::default()).expect("a scan").iter().map(RecordBatch::num_rows).sum::<usize>(),
             900

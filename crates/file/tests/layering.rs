@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Module, and what it may use besides itself. Errors, limits and versions may be used by all.
-const MAY_USE: [(&str, &[&str]); 20] = [
+const MAY_USE: [(&str, &[&str]); 21] = [
     ("error", &[]),
     ("limits", &[]),
     ("version", &[]),
@@ -24,6 +24,8 @@ const MAY_USE: [(&str, &[&str]); 20] = [
     // The writer's chooser looks at pages that are cut but not yet laid out.
     ("choose", &["array", "container", "encoding", "page", "schema"]),
     ("lookup", &["container", "io", "schema"]),
+    // Predicates look at Arrow arrays only; paths are those of projections.
+    ("filter", &["schema"]),
     // The surface: what callers hold. These know each other.
     ("blob", SURFACE),
     ("scan", SURFACE),
@@ -41,6 +43,7 @@ const SURFACE: &[&str] = &[
     "column",
     "container",
     "encoding",
+    "filter",
     "inspect",
     "io",
     "lookup",

@@ -21,13 +21,31 @@ use std::path::Path;
 use arrow_schema::Schema;
 
 pub use pennon_convert as convert;
-pub use pennon_file::io;
+pub use pennon_file::{filter, io};
 pub use pennon_file::{
     Batches, Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver,
     BlobView, ColumnInspection, Compression, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, File,
     FileEncoder, FileWriter, FormatVersion, GlobalBufferInspection, Inspection, Limits, OpenOptions,
     PageInspection, PathWriter, Place, Result, Scan, Take, TakeBatches, VerifyReport, WriteOptions,
 };
+
+/// Scans, and the predicates that filter them.
+///
+/// ```
+/// use pennon::scan::{Predicate, col};
+///
+/// let file = pennon::open("../../testdata/golden/unicode.v2_2.lance")?;
+/// let all = file.scan().count()?;
+/// let name = file.scan().batches()?.schema().field(0).name().clone();
+/// let nulls = file.count_rows(Some(&col(&name).is_null()))?;
+/// assert_eq!(file.scan().filter(!col(&name).is_null()).count()?, all - nulls);
+/// assert_eq!(Predicate::parse("a > 3")?, col("a").gt(3));
+/// # Ok::<(), pennon::Error>(())
+/// ```
+pub mod scan {
+    pub use pennon_file::filter::{Column, Literal, Predicate, col};
+    pub use pennon_file::{Batches, Scan};
+}
 
 /// Opens a local Lance file.
 ///

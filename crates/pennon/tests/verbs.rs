@@ -345,3 +345,67 @@ fn a_file_of_an_unstable_format_version_is_read_with_one_note() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("'2.3'"), "{}", ran.err);
 }
+
+#[test]
+fn where_keeps_the_rows_for_which_it_is_true_in_every_format() {
+    let p = Place::new();
+    let filter = "s.x >= 200 AND s.b AND word LIKE 'word 8_0'";
+    let expected = "{\"id\":800}\n{\"id\":810}\n{\"id\":820}\n{\"id\":830}\n{\"id\":840}\n{\"id\":860}\n{\"id\":870}\n{\"id\":880}\n{\"id\":890}\n";
+    for from in ["t.lance", "t.parquet", "t.arrow", "t.jsonl"] {
+        let ran = p.run(&["scan", from, "--columns", "id", "--where", filter]);
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, expected, ""), "{from}");
+        let ran = p.run(&["count", from, "--where", filter]);
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "9\n", ""), "{from}");
+        // First the filter, then the offset and the limit.
+        let ran =
+            p.run(&["scan", from, "--columns", "id", "--where", filter, "--offset", "7", "--limit", "1"]);
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("{\"id\":880}\n", ""), "{from}");
+        // All columns, one of the struct, none, and nothing that passes.
+        let ran = p.run(&["scan", from, "--where", "id = 4", "--to", "jsonl"]);
+        assert_eq!(
+            ran.out, "{\"id\":4,\"word\":\"word 4\",\"s\":{\"x\":1.0,\"b\":true},\"l\":[]}\n",
+            "{from}"
+        );
+        let ran = p.run(&["scan", from, "--columns", "s.b", "--where", "s.x IS NULL AND id < 9"]);
+        assert_eq!(ran.out, "{\"s\":{\"b\":false}}\n", "{from}");
+        let ran = p.run(&["scan", from, "--columns", "word,id", "--where", "NOT TRUE", "--to", "csv"]);
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("word,id\n", ""), "{from}");
+        assert_eq!(p.run(&["count", from, "--where", "TRUE"]).out, "1000\n", "{from}");
+    }
+    for to in ["lance", "parquet", "arrow", "jsonl"] {
+        let target = format!("some.{to}");
+        let ran = p.run(&[
+            "convert",
+            "t.lance",
+            "t.parquet",
+            &target,
+            "--where",
+            "-1 < id AND id <= 99",
+            "--check",
+        ]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{to}");
+        assert_eq!(p.run(&["count", &target]).out, "200\n", "{to}");
+    }
+    let ran = p.shell("cat birds.csv | $P scan - --where \"name >= 'b' AND wings IN (2, 3)\"");
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("{\"name\":\"owl\",\"wings\":2}\n", ""));
+}
+
+#[test]
+fn where_finds_the_second_column_of_a_name() {
+    let p = Place::new();
+    let numbers =
+        |from: i64| -> ArrayRef { Arc::new(arrow_array::Int64Array::from_iter_values(from..from + 50)) };
+    let fields = ["x", "x", "y"].map(|n| arrow_schema::Field::new(n, arrow_schema::DataType::Int64, true));
+    let schema = Arc::new(arrow_schema::Schema::new(fields.to_vec()));
+    let batch = RecordBatch::try_new(schema, vec![numbers(0), numbers(100), numbers(200)]).unwrap();
+    for format in [Format::Lance, Format::Arrow] {
+        let name = format!("twins.{format}");
+        write(&p.path(&name), format, std::slice::from_ref(&batch));
+        for columns in ["y", "x#2,y", "x#2"] {
+            let ran = p.run(&["scan", &name, "--columns", columns, "--where", "x#2 = 107", "--to", "csv"]);
+            let values: Vec<&str> =
+                columns.split(',').map(|c| if c == "y" { "207" } else { "107" }).collect();
+            assert_eq!(ran.out.lines().nth(1), Some(values.join(",").as_str()), "{name}: {}", ran.err);
+        }
+    }
+}

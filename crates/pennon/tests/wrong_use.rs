@@ -194,9 +194,8 @@ fn help_that_cannot_be_written_is_an_error() {
 fn options_of_later_releases_do_not_exist_yet() {
     let p = Place::new();
     for args in [
-        &["scan", "t.lance", "--where", "id = 1"][..],
-        &["count", "t.lance", "--where", "id = 1"],
-        &["convert", "t.lance", "o.lance", "--preset", "fast"],
+        &["convert", "t.lance", "o.lance", "--preset", "fast"][..],
+        &["take", "t.lance", "--rows", "1", "--where", "id = 1"],
         &["convert", "t.lance", "o.lance", "--no-stats"],
         &["inspect", "t.lance", "--why"],
         &["verify", "t.lance", "--objects"],
@@ -504,4 +503,33 @@ fn a_cut_or_altered_file_is_told_where() {
     let ran = p.run(&["verify", "bad.lance"]);
     assert_eq!(ran.code, 1);
     assert!(ran.out.ends_with("1 fault: 0 rows, 0 columns, 0 B checked; no data was read\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_wrong_predicate_is_wrong_usage_and_one_that_does_not_fit_the_file_is_an_error() {
+    let p = Place::new();
+    let before = p.names();
+    for verb in [&["scan", "t.lance"][..], &["count", "t.lance"], &["convert", "t.lance", "o.lance"]] {
+        let line = format!(
+            "invalid value 'id > AND s.b' for '--where <EXPR>': expected a column or a value after >, found AND at character 6: \"AND s.b\"; see pennon {} --help",
+            verb[0]
+        );
+        says(&p, &[verb, &["--where", "id > AND s.b"]].concat(), 2, &line);
+    }
+    for from in ["t.lance", "t.parquet"] {
+        let named = |text: &str| format!("{text} (file {from})");
+        for verb in [&["scan"][..], &["count"], &["convert", "o.lance"]] {
+            let args = [&[verb[0], from], &verb[1..], &["--where", "id = 'a'"]].concat();
+            says(&p, &args, 1, &named("'a' does not fit int64 column id: expected a whole number"));
+            let args = [&[verb[0], from], &verb[1..], &["--where", "word"]].concat();
+            says(&p, &args, 1, &named("a column alone is for TRUE and FALSE; column word is utf8"));
+        }
+    }
+    says(
+        &p,
+        &["count", "t.parquet", "--where", "wrd = 'a'"],
+        1,
+        "t.parquet: no column \"wrd\"; did you mean word?",
+    );
+    assert_eq!(p.names(), before);
 }

@@ -72,7 +72,7 @@ impl Projected {
 
     /// That one row, which every batch holds at least, is within the limits. Constant pages cost a file nothing,
     /// so that a short schema may otherwise promise rows of any size.
-    fn admit_row(&self) -> Result<()> {
+    pub(super) fn admit_row(&self) -> Result<()> {
         let bytes = self.columns.iter().fold(0, |sum: u64, c| sum.saturating_add(c.least_row_bytes()));
         if bytes > self.limits.buffer_bytes {
             return Err(self.in_file(Error::limit(format!(

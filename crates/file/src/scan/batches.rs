@@ -16,13 +16,16 @@ use crate::{Error, Result};
 /// A scan to be: which columns, which rows, in what pieces. See [`File::scan`].
 #[derive(Debug, Clone)]
 pub struct Scan {
-    file: File,
+    pub(super) file: File,
     columns: Option<Vec<String>>,
-    rows: Range<u64>,
-    batch_rows: usize,
-    batch_bytes: usize,
-    threads: usize,
-    blobs: BlobView,
+    pub(super) rows: Range<u64>,
+    pub(super) limit: u64,
+    pub(super) batch_rows: usize,
+    pub(super) batch_bytes: usize,
+    pub(super) threads: usize,
+    pub(super) blobs: BlobView,
+    #[cfg(feature = "filter")]
+    pub(super) filter: Option<crate::filter::Predicate>,
 }
 
 impl Scan {
@@ -33,10 +36,13 @@ impl Scan {
             file,
             columns: None,
             rows,
+            limit: u64::MAX,
             batch_rows: DEFAULT_BATCH_ROWS,
             batch_bytes: DEFAULT_BATCH_BYTES,
             threads,
             blobs: BlobView::default(),
+            #[cfg(feature = "filter")]
+            filter: None,
         }
     }
 
@@ -51,6 +57,13 @@ impl Scan {
     #[must_use]
     pub fn rows(mut self, rows: Range<u64>) -> Self {
         self.rows = rows;
+        self
+    }
+
+    /// Hands out this many rows at most: the first of the range, or the first that pass the filter.
+    #[must_use]
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.limit = rows;
         self
     }
 
@@ -87,15 +100,14 @@ impl Scan {
     ///
     /// # Errors
     /// A column that the file does not have, rows outside the file, or metadata that cannot be read.
-    pub fn batches(self) -> Result<Batches> {
-        let num_rows = self.file.num_rows();
-        if self.rows.start > self.rows.end || self.rows.end > num_rows {
-            return Err(Error::invalid(format!(
-                "rows {}..{} are asked of a file of {num_rows} rows",
-                self.rows.start, self.rows.end
-            )));
-        }
+    pub fn batches(mut self) -> Result<Batches> {
+        self.check_rows()?;
         let projected = Arc::new(self.file.project_as(self.columns.as_deref(), self.blobs)?);
+        #[cfg(feature = "filter")]
+        if let Some(predicate) = self.filter.take() {
+            return super::filtered::batches(&self, projected, &predicate);
+        }
+        self.rows.end = self.rows.end.min(self.rows.start.saturating_add(self.limit));
         // A few rows are cheaper by read calls; more than a batch is worth a mapping.
         if self.rows.end - self.rows.start >= self.batch_rows.min(1024) as u64 {
             self.file.source().prefer_mapping();
@@ -103,9 +115,25 @@ impl Scan {
         let plan =
             Plan { rows: self.rows, batch_rows: self.batch_rows as u64, batch_bytes: self.batch_bytes };
         let small = plan.rows.end - plan.rows.start <= plan.task_rows(&projected, plan.rows.start);
-        let workers = (self.threads > 1 && !small)
-            .then(|| Workers::start(projected.clone(), plan.clone(), self.threads));
-        Ok(Batches { projected, plan, workers, rest: 0..0, most: u64::MAX, failed: false })
+        let workers = (self.threads > 1 && !small).then(|| {
+            let (plans, reads, mut plan) = (projected.clone(), projected.clone(), plan.clone());
+            let budget = plan.batch_bytes;
+            let run = move |task: &Range<u64>| reads.read_batch(task.clone(), budget);
+            Workers::start(move || plan.next(&plans), run, self.threads)
+        });
+        let from = From::Rows { plan, workers, rest: 0..0, most: u64::MAX };
+        Ok(Batches { projected, from, failed: false })
+    }
+
+    pub(super) fn check_rows(&self) -> Result<()> {
+        let num_rows = self.file.num_rows();
+        if self.rows.start > self.rows.end || self.rows.end > num_rows {
+            return Err(Error::invalid(format!(
+                "rows {}..{} are asked of a file of {num_rows} rows",
+                self.rows.start, self.rows.end
+            )));
+        }
+        Ok(())
     }
 }
 
@@ -113,8 +141,8 @@ impl Scan {
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     rows: Range<u64>,
-    pub(super) batch_rows: u64,
-    pub(super) batch_bytes: usize,
+    batch_rows: u64,
+    batch_bytes: usize,
 }
 
 impl Plan {
@@ -123,7 +151,7 @@ impl Plan {
     }
 
     /// The next task: rows of about one batch.
-    pub(super) fn next(&mut self, projected: &Projected) -> Option<Range<u64>> {
+    fn next(&mut self, projected: &Projected) -> Option<Range<u64>> {
         if self.rows.start >= self.rows.end {
             return None;
         }
@@ -138,15 +166,29 @@ impl Plan {
 /// The batches of a scan, in row order.
 #[derive(Debug)]
 pub struct Batches {
-    projected: Arc<Projected>,
-    plan: Plan,
-    workers: Option<Workers>,
-    /// Rows of the current task that its batches did not hold yet.
-    rest: Range<u64>,
-    /// Rows to ask for at most, after a batch held fewer than were asked for: how large blobs are is told by
-    /// none of what tasks are planned by.
-    most: u64,
-    failed: bool,
+    pub(super) projected: Arc<Projected>,
+    pub(super) from: From,
+    pub(super) failed: bool,
+}
+
+/// Where batches come from.
+#[derive(Debug)]
+pub(super) enum From {
+    /// All rows of a range.
+    Rows {
+        plan: Plan,
+        workers: Option<Workers<Range<u64>, (RecordBatch, u64)>>,
+        /// Rows of the current task that its batches did not hold yet.
+        rest: Range<u64>,
+        /// Rows to ask for at most, after a batch held fewer than were asked for: how large blobs are is told by
+        /// none of what tasks are planned by.
+        most: u64,
+    },
+    /// Those that pass a predicate.
+    #[cfg(feature = "filter")]
+    Filter(Box<super::filtered::Filtered>),
+    /// Nothing more.
+    Nothing,
 }
 
 impl Batches {
@@ -156,26 +198,32 @@ impl Batches {
     }
 
     fn advance(&mut self) -> Option<Result<RecordBatch>> {
-        if self.rest.is_empty() {
-            match &mut self.workers {
+        let (plan, workers, rest, most) = match &mut self.from {
+            From::Rows { plan, workers, rest, most } => (plan, workers, rest, most),
+            #[cfg(feature = "filter")]
+            From::Filter(filtered) => return filtered.advance(),
+            From::Nothing => return None,
+        };
+        if rest.is_empty() {
+            match workers {
                 Some(workers) => {
                     let (result, task) = workers.next()?;
                     return Some(result.map(|(batch, count)| {
-                        self.rest = task.start + count..task.end;
-                        self.most = if self.rest.is_empty() { u64::MAX } else { count.saturating_mul(2) };
+                        *rest = task.start + count..task.end;
+                        *most = if rest.is_empty() { u64::MAX } else { count.saturating_mul(2) };
                         batch
                     }));
                 }
-                None => self.rest = self.plan.next(&self.projected)?,
+                None => *rest = plan.next(&self.projected)?,
             }
         }
-        let most = if self.projected.blobs.is_empty() { u64::MAX } else { self.most };
-        let asked = self.rest.start..self.rest.end.min(self.rest.start.saturating_add(most));
+        let at_most = if self.projected.blobs.is_empty() { u64::MAX } else { *most };
+        let asked = rest.start..rest.end.min(rest.start.saturating_add(at_most));
         let num_asked = asked.end - asked.start;
-        let result = self.projected.read_batch(asked, self.plan.batch_bytes);
+        let result = self.projected.read_batch(asked, plan.batch_bytes);
         Some(result.map(|(batch, count)| {
-            self.rest.start += count;
-            self.most = if count < num_asked { count } else { self.most }.saturating_mul(2);
+            rest.start += count;
+            *most = if count < num_asked { count } else { *most }.saturating_mul(2);
             batch
         }))
     }
@@ -191,7 +239,7 @@ impl Iterator for Batches {
         let item = self.advance();
         if matches!(item, Some(Err(_))) {
             self.failed = true;
-            self.workers = None;
+            self.from = From::Nothing;
         }
         item
     }

@@ -3,6 +3,7 @@
 //! ```text
 //! scan   row range ──▶ tasks of about one batch each ──▶ workers ──▶ batches in order
 //! take   row numbers ──▶ distinct rows, ascending ──▶ leaf data ──▶ rows in the order asked
+//! filter row range ──▶ the predicate's columns ──▶ rows that pass ──▶ the other columns of these rows
 //! ```
 //!
 //! A byte budget bounds every batch: tasks are sized by what the pages' descriptions promise, and where
@@ -10,6 +11,8 @@
 
 mod batch;
 mod batches;
+#[cfg(feature = "filter")]
+mod filtered;
 #[cfg(test)]
 mod laws;
 mod parallel;

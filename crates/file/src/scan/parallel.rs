@@ -5,54 +5,45 @@
 //! end with it: a handle has none of its own.
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use arrow_array::RecordBatch;
-
-use super::batch::Projected;
-use super::batches::Plan;
 use crate::{Error, Result};
 
-type TaskResult = Result<(RecordBatch, u64)>;
-
-/// Threads that read ahead of a consumer.
-#[derive(Debug)]
-pub(super) struct Workers {
-    shared: Arc<Shared>,
+/// Threads that read ahead of a consumer: tasks `T` to results `R`.
+pub(super) struct Workers<T, R> {
+    shared: Arc<Shared<T, R>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
-struct Shared {
-    projected: Arc<Projected>,
-    state: Mutex<State>,
+struct Shared<T, R> {
+    run: Box<dyn Fn(&T) -> Result<R> + Send + Sync>,
+    state: Mutex<State<T, R>>,
     /// Signals workers that the window moved, and the consumer that a result came.
     changed: Condvar,
     window: usize,
 }
 
-#[derive(Debug)]
-struct State {
-    plan: Plan,
+struct State<T, R> {
+    plan: Box<dyn FnMut() -> Option<T> + Send>,
     /// Number of the next task to hand out, and of the one the consumer waits for.
     next: usize,
     wanted: usize,
-    results: HashMap<usize, (TaskResult, Range<u64>)>,
+    results: HashMap<usize, (Result<R>, T)>,
     exhausted: bool,
     stopped: bool,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl<T, R> Shared<T, R> {
+    fn lock(&self) -> MutexGuard<'_, State<T, R>> {
         // A worker that panicked has left the state between two whole steps.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn work(&self) {
         loop {
-            let (number, task, budget) = {
+            let (number, task) = {
                 let mut state = self.lock();
                 loop {
                     if state.stopped || state.exhausted {
@@ -63,16 +54,16 @@ impl Shared {
                     }
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
-                let Some(task) = state.plan.next(&self.projected) else {
+                let Some(task) = (state.plan)() else {
                     state.exhausted = true;
                     self.changed.notify_all();
                     return;
                 };
                 let number = state.next;
                 state.next += 1;
-                (number, task, state.plan.batch_bytes)
+                (number, task)
             };
-            let read = || self.projected.read_batch(task.clone(), budget);
+            let read = || (self.run)(&task);
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
                 .unwrap_or_else(|_| Err(Error::invalid("internal: a scan's worker panicked")));
             let mut state = self.lock();
@@ -82,12 +73,23 @@ impl Shared {
     }
 }
 
-impl Workers {
-    pub(super) fn start(projected: Arc<Projected>, plan: Plan, threads: usize) -> Self {
-        let state =
-            State { plan, next: 0, wanted: 0, results: HashMap::new(), exhausted: false, stopped: false };
+impl<T: Send + 'static, R: Send + 'static> Workers<T, R> {
+    /// `plan` tells the tasks one after the other, `run` does one.
+    pub(super) fn start(
+        plan: impl FnMut() -> Option<T> + Send + 'static,
+        run: impl Fn(&T) -> Result<R> + Send + Sync + 'static,
+        threads: usize,
+    ) -> Self {
+        let state = State {
+            plan: Box::new(plan),
+            next: 0,
+            wanted: 0,
+            results: HashMap::new(),
+            exhausted: false,
+            stopped: false,
+        };
         let shared = Arc::new(Shared {
-            projected,
+            run: Box::new(run),
             state: Mutex::new(state),
             changed: Condvar::new(),
             window: threads + 1,
@@ -101,15 +103,12 @@ impl Workers {
         Self { shared, threads }
     }
 
-    /// The result of the next task in order, with its rows; `None` when all tasks are done.
-    pub(super) fn next(&mut self) -> Option<(TaskResult, Range<u64>)> {
+    /// The result of the next task in order, with the task; `None` when all tasks are done.
+    pub(super) fn next(&mut self) -> Option<(Result<R>, T)> {
         if self.threads.is_empty() {
             // No thread could be had: the consumer does the work.
-            let mut state = self.shared.lock();
-            let task = state.plan.next(&self.shared.projected)?;
-            let budget = state.plan.batch_bytes;
-            drop(state);
-            return Some((self.shared.projected.read_batch(task.clone(), budget), task));
+            let task = (self.shared.lock().plan)()?;
+            return Some(((self.shared.run)(&task), task));
         }
         let mut state = self.shared.lock();
         loop {
@@ -127,7 +126,13 @@ impl Workers {
     }
 }
 
-impl Drop for Workers {
+impl<T, R> fmt::Debug for Workers<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers").field("threads", &self.threads.len()).finish_non_exhaustive()
+    }
+}
+
+impl<T, R> Drop for Workers<T, R> {
     fn drop(&mut self) {
         self.shared.lock().stopped = true;
         self.shared.changed.notify_all();

@@ -384,7 +384,7 @@ pub(super) fn join_path(prefix: &str, part: &str) -> String {
 }
 
 /// A name as a part of a path: quoted where it needs to be, with `#n` from the second of a name on.
-pub(super) fn path_part(name: &str, nth: usize) -> String {
+pub(crate) fn path_part(name: &str, nth: usize) -> String {
     let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let mut part = if plain { name.to_owned() } else { format!("`{}`", name.replace('`', "``")) };
     if nth > 1 {

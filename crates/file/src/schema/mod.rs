@@ -33,6 +33,11 @@ pub use blob::BlobView;
 pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent, ParentField, parents_have_columns};
 pub(crate) use parts::{DescriptorParts, FieldPart};
 pub(crate) use project::{Projection, first_names};
+#[cfg(feature = "filter")]
+pub(crate) use {
+    leaves::path_part,
+    project::{Part, distance, parse_path},
+};
 
 /// Arrow metadata key that names an extension type.
 pub(crate) const EXTENSION_NAME: &str = "ARROW:extension:name";

@@ -148,12 +148,12 @@ fn push_leaf_steps(field: &Field, steps: &mut Vec<usize>, out: &mut Vec<Vec<usiz
 
 /// One part of a path.
 #[derive(Debug, PartialEq, Eq)]
-struct Part {
-    name: String,
+pub(crate) struct Part {
+    pub(crate) name: String,
     /// From 1 on.
-    nth: usize,
+    pub(crate) nth: usize,
     /// The same with `#n` as part of the name, for names that end like that.
-    raw: Option<String>,
+    pub(crate) raw: Option<String>,
 }
 
 impl Part {
@@ -168,7 +168,7 @@ impl std::fmt::Display for Part {
     }
 }
 
-fn parse_path(path: &str) -> Result<Vec<Part>> {
+pub(crate) fn parse_path(path: &str) -> Result<Vec<Part>> {
     let bad = |why: &str| Error::invalid(format!("column path {path:?}: {why}"));
     let mut parts = Vec::new();
     let mut rest = path;
@@ -294,7 +294,7 @@ fn part_names(fields: &[Field]) -> Vec<String> {
 }
 
 /// Edits between two names, cases aside; names far apart in length are not looked at.
-fn distance(a: &str, b: &str) -> usize {
+pub(crate) fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().take(64).collect();
     let b: Vec<char> = b.to_lowercase().chars().take(64).collect();
     if a.len().abs_diff(b.len()) > 8 {

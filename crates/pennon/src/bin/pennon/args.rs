@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pennon::convert::{Format, Input, ReadOptions, Reader, Selection, schema_from_json};
+use pennon::scan::Predicate;
 use pennon::{Error, ErrorKind, Result};
 
 /// How a source is opened.
@@ -81,6 +82,20 @@ impl Columns {
         let batch = usize::try_from(self.memory / 8).unwrap_or(usize::MAX).max(1 << 16);
         Selection::default().with_columns(self.paths()).with_batch_bytes(batch)
     }
+}
+
+/// Which rows are kept.
+#[derive(clap::Args)]
+pub(crate) struct Filter {
+    /// Keep the rows for which EXPR is true, as in "delay > 60 AND origin IN ('JFK', 'EWR')"; other forms are
+    /// x IS NULL, BETWEEN a AND b, LIKE 'a%', starts_with(x, 'a'), is_nan(x), NOT, OR, a.b for a field of a struct,
+    /// DATE '2026-01-31', TIMESTAMP '2026-01-31T10:00:00Z', X'00ff'
+    #[arg(long = "where", value_name = "EXPR", value_parser = predicate, allow_hyphen_values = true)]
+    pub(crate) predicate: Option<Predicate>,
+}
+
+fn predicate(text: &str) -> Result<Predicate, String> {
+    Predicate::parse(text).map_err(|e| e.summary())
 }
 
 /// Cuts at commas outside of backquotes.

@@ -9,13 +9,13 @@ use pennon::convert::{
 use pennon::{Compression, Error, FormatVersion, Result};
 
 use crate::Outcome;
-use crate::args::{self, Columns, Source};
+use crate::args::{self, Columns, Filter, Source};
 use crate::progress::Progress;
 
 /// Convert files between lance, parquet, arrow, csv and jsonl
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  pennon convert flights.parquet flights.lance\n  pennon convert a.csv b.csv both.lance --columns id,name\n  pennon convert flights.lance flights.parquet --compression zstd:9\n  cat rows.jsonl | pennon convert - rows.arrow\n\nSeveral sources must have equal schemas and are joined. The target is replaced when the new file is complete."
+    after_help = "Examples:\n  pennon convert flights.parquet flights.lance\n  pennon convert a.csv b.csv both.lance --columns id,name\n  pennon convert flights.lance flights.parquet --compression zstd:9\n  pennon convert flights.lance late.parquet --where \"dep_delay > 60\"\n  cat rows.jsonl | pennon convert - rows.arrow\n\nSeveral sources must have equal schemas and are joined. The target is replaced when the new file is complete."
 )]
 pub(crate) struct Args {
     /// Sources, then the target; - is standard input or output
@@ -45,6 +45,8 @@ pub(crate) struct Args {
     /// Keep an existing target and fail
     #[arg(long)]
     no_clobber: bool,
+    #[command(flatten)]
+    filter: Filter,
     #[command(flatten)]
     columns: Columns,
     #[command(flatten)]
@@ -82,7 +84,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     let output = Output::create(target, !args.no_clobber)?;
     let mut writer = create_writer(format, output, &schema, &writer_options(args)?)?;
 
-    let total = readers.iter().map(Reader::num_rows).sum::<Option<u64>>();
+    let filtered = args.filter.predicate.is_some();
+    let total = readers.iter().map(|r| r.num_rows().filter(|_| !filtered)).sum::<Option<u64>>();
     let progress = Progress::rows(total);
     let mut rows = 0;
     ahead(batches(args, &readers)?, |batch| {
@@ -182,7 +185,7 @@ fn open_all(args: &Args, sources: &[String]) -> Result<Vec<Reader>> {
 
 /// The batches of all sources one after the other. They are opened as they are reached.
 fn batches(args: &Args, readers: &[Reader]) -> Result<Batches> {
-    let selection = args.columns.selection();
+    let selection = args.columns.selection().with_filter(args.filter.predicate.clone());
     let each = readers.iter().map(|r| r.batches(&selection)).collect::<Result<Vec<_>>>()?;
     Ok(Box::new(each.into_iter().flatten()))
 }

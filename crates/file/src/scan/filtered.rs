@@ -1,0 +1,576 @@
+//! Scans of the rows that pass a predicate.
+//!
+//! ```text
+//! task   rows ──▶ the predicate's columns ──▶ a bit per row ──▶ ranges of rows that pass
+//!                                                               │
+//!        batch ◀── other columns, of these rows alone ◀─────────┘   columns of the predicate are not read again
+//! ```
+//!
+//! A task is as many rows as a batch's worth of them will pass, by what has passed so far: of wide rows that all pass
+//! a few, of a search for one row in millions a million. Batches without rows are not handed out.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+
+use super::batch::{Projected, no_progress};
+use super::batches::{Batches, From, Scan};
+use super::parallel::Workers;
+use crate::column::Column;
+use crate::encoding::Arena;
+use crate::filter::{Bound, Predicate, concat, ranges_of, select};
+use crate::io::{drive, join};
+use crate::page::LeafData;
+use crate::read::File;
+use crate::{BlobView, Error, Result};
+
+/// Most rows of a task, in batches.
+const TASK_BATCHES: u64 = 16;
+
+/// In columns with lists every range is found again through the levels. So rows that did not pass are read and dropped
+/// where they are up to so many side by side, unless the rows around them come in long runs. Of four million rows of short
+/// lists half are had in half the time; columns without lists gain nothing.
+const GAP_ROWS: u64 = 8;
+const LONG_RUN: usize = 8;
+
+/// Bytes of a row of a column up to which that is done.
+const NARROW_BYTES: f64 = 64.0;
+
+impl Scan {
+    /// Keeps the rows for which a predicate is TRUE. Its columns need not be among those that are handed out.
+    ///
+    /// The columns of the predicate are read first, and the others only for the rows that pass.
+    ///
+    /// ```no_run
+    /// use pennon_file::File;
+    /// use pennon_file::filter::col;
+    ///
+    /// # fn main() -> pennon_file::Result<()> {
+    /// let file = File::open("flights.lance")?;
+    /// let late = col("dep_delay").gt(60) & col("origin").is_in(["JFK", "EWR"]);
+    /// for batch in file.scan().columns(&["flight", "dest"]).filter(late).limit(100).batches()? {
+    ///     println!("{} flights", batch?.num_rows());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn filter(mut self, predicate: Predicate) -> Self {
+        self.filter = Some(match self.filter.take() {
+            Some(first) => first.and(predicate),
+            None => predicate,
+        });
+        self
+    }
+
+    /// Counts the rows that the scan would hand out. With a filter its columns are read, without one nothing is.
+    ///
+    /// # Errors
+    /// Those of [`batches`](Self::batches), and what reading meets.
+    pub fn count(mut self) -> Result<u64> {
+        self.check_rows()?;
+        let Some(predicate) = self.filter.take() else {
+            return Ok((self.rows.end - self.rows.start).min(self.limit));
+        };
+        let (tests, bound) = bound(&self, &predicate)?;
+        prefer_mapping(&self);
+        let step = (self.batch_rows as u64).min(tests.rows_for(self.rows.start, self.batch_bytes));
+        let mut left = self.rows.clone();
+        let mut plan = move || {
+            let task = left.start..left.end.min(left.start.saturating_add(step * 4));
+            left.start = task.end;
+            (!task.is_empty()).then_some(task)
+        };
+        let budget = self.batch_bytes;
+        let run = move |task: &Range<u64>| {
+            let (mut at, mut count) = (task.start, 0);
+            while at < task.end {
+                let (batch, rows) = tests.read_batch(at..task.end.min(at + step), budget)?;
+                count += bound.evaluate(&batch)?.count_set_bits() as u64;
+                at += rows;
+            }
+            Ok(count)
+        };
+        let mut total = 0u64;
+        if self.threads > 1 && self.rows.end - self.rows.start > step {
+            let mut workers = Workers::start(plan, run, self.threads);
+            while total < self.limit
+                && let Some((count, _)) = workers.next()
+            {
+                total += count?;
+            }
+        } else {
+            while total < self.limit
+                && let Some(task) = plan()
+            {
+                total += run(&task)?;
+            }
+        }
+        Ok(total.min(self.limit))
+    }
+}
+
+impl File {
+    /// Counts the rows for which a predicate is TRUE, all without one.
+    ///
+    /// # Errors
+    /// A predicate that does not fit the file, and what reading meets.
+    pub fn count_rows(&self, filter: Option<&Predicate>) -> Result<u64> {
+        match filter {
+            Some(predicate) => self.scan().filter(predicate.clone()).count(),
+            None => Ok(self.num_rows()),
+        }
+    }
+}
+
+fn prefer_mapping(scan: &Scan) {
+    // As without a filter: more than a batch is worth a mapping.
+    if scan.rows.end - scan.rows.start >= scan.batch_rows.min(1024) as u64 {
+        scan.file.source().prefer_mapping();
+    }
+}
+
+/// The columns of a predicate, and the predicate in their terms.
+fn bound(scan: &Scan, predicate: &Predicate) -> Result<(Projected, Bound)> {
+    let columns = predicate.columns();
+    let paths: Vec<String> = columns.iter().map(|c| c.path().to_owned()).collect();
+    // The second of a name is the second only beside the first.
+    let all: Vec<String> = columns.iter().flat_map(|c| c.paths_with_namesakes()).collect();
+    let project = |view: BlobView| match scan.file.project_as(Some(&all), view) {
+        Ok(tests) => Ok(tests),
+        Err(_) => scan.file.project_as(Some(&paths), view),
+    };
+    let mut tests = project(scan.blobs)?;
+    let mut bound = predicate.bind(&tests.schema).map_err(|e| tests.in_file(e))?;
+    // Whether a blob is null its descriptor says: the bytes are not fetched if that is all that is asked.
+    if !tests.blobs.is_empty() {
+        let descriptors = project(BlobView::Descriptors)?;
+        if let Ok(without) = predicate.bind(&descriptors.schema) {
+            (tests, bound) = (descriptors, without);
+        }
+    }
+    Ok((tests, bound))
+}
+
+/// Starts a filtered scan.
+pub(super) fn batches(scan: &Scan, projected: Arc<Projected>, predicate: &Predicate) -> Result<Batches> {
+    let (tests, bound) = bound(scan, predicate)?;
+    prefer_mapping(scan);
+    let search = Arc::new(Search::new(projected.clone(), tests, bound, scan));
+    let mut plan = Plan { search: search.clone(), rows: scan.rows.clone() };
+    let small = scan.rows.end - scan.rows.start <= search.batch_rows(scan.rows.start);
+    let tasks = if scan.threads > 1 && !small && scan.limit > 0 {
+        let workers = search.clone();
+        let run = move |task: &Range<u64>| workers.run(task.clone());
+        Tasks::Workers(Workers::start(move || plan.next(), run, scan.threads))
+    } else {
+        Tasks::Here(plan)
+    };
+    let filtered = Filtered { search, tasks, current: None, left: scan.limit };
+    Ok(Batches { projected, from: From::Filter(Box::new(filtered)), failed: false })
+}
+
+/// What all tasks of a filtered scan share.
+#[derive(Debug)]
+pub(super) struct Search {
+    output: Arc<Projected>,
+    tests: Projected,
+    bound: Bound,
+    /// For each field handed out, the field of `tests` that it is; `None` is the next of `rest`.
+    kept: Vec<Option<usize>>,
+    /// What is handed out and not in `tests`.
+    rest: Projected,
+    batch_rows: u64,
+    batch_bytes: usize,
+    limit: u64,
+    /// Rows looked at so far, and those that passed.
+    seen: AtomicU64,
+    passed: AtomicU64,
+}
+
+/// The tasks to come.
+#[derive(Debug)]
+struct Plan {
+    search: Arc<Search>,
+    rows: Range<u64>,
+}
+
+impl Plan {
+    fn next(&mut self) -> Option<Range<u64>> {
+        if self.rows.is_empty() {
+            return None;
+        }
+        let task =
+            self.rows.start..self.rows.end.min(self.rows.start + self.search.task_rows(self.rows.start));
+        self.rows.start = task.end;
+        Some(task)
+    }
+}
+
+/// Rows that passed, on their way to batches.
+#[derive(Debug)]
+struct Found {
+    /// Ascending, disjoint; none is empty.
+    ranges: Vec<Range<u64>>,
+    /// What the fields of `tests` that are handed out have in these rows.
+    kept: Vec<Option<ArrayRef>>,
+    /// The first batch of them.
+    first: Option<RecordBatch>,
+    /// Rows of the task that were not looked at.
+    rows: Range<u64>,
+}
+
+impl Search {
+    fn new(output: Arc<Projected>, tests: Projected, bound: Bound, scan: &Scan) -> Self {
+        let (kept, rest) = split(&output, &tests);
+        Self {
+            output,
+            tests,
+            bound,
+            kept,
+            rest,
+            batch_rows: scan.batch_rows as u64,
+            batch_bytes: scan.batch_bytes,
+            limit: scan.limit,
+            seen: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
+        }
+    }
+
+    /// Rows of a batch handed out.
+    fn batch_rows(&self, row: u64) -> u64 {
+        self.output.rows_for(row, self.batch_bytes).min(self.batch_rows)
+    }
+
+    /// Rows of which about a batch will pass.
+    fn task_rows(&self, row: u64) -> u64 {
+        let (seen, passed) = (self.seen.load(Ordering::Relaxed), self.passed.load(Ordering::Relaxed));
+        let target = self.batch_rows(row);
+        let wanted = target.min(self.limit).max(1) as f64 * (seen + 1) as f64 / (passed + 1) as f64;
+        (wanted as u64).clamp(target.min(self.batch_rows), self.batch_rows.saturating_mul(TASK_BATCHES))
+    }
+
+    /// Looks at rows until a batch of them has passed, and reads it.
+    fn run(&self, mut rows: Range<u64>) -> Result<Found> {
+        let target = self.batch_rows(rows.start).min(self.limit);
+        let step = self.tests.rows_for(rows.start, self.batch_bytes).min(self.batch_rows);
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.kept.len()];
+        let mut count = 0;
+        while !rows.is_empty() && count < target {
+            let part = rows.start..rows.end.min(rows.start + step);
+            let (batch, seen) = self.tests.read_batch(part.clone(), self.batch_bytes)?;
+            let bits = self.bound.evaluate(&batch)?;
+            let passed = bits.count_set_bits() as u64;
+            self.seen.fetch_add(seen, Ordering::Relaxed);
+            self.passed.fetch_add(passed, Ordering::Relaxed);
+            rows.start += seen;
+            if passed == 0 {
+                continue;
+            }
+            count += passed;
+            let found = ranges_of(&bits);
+            for (parts, field) in parts.iter_mut().zip(&self.kept) {
+                if let Some(field) = field {
+                    parts.push(select(batch.column(*field), &found)?);
+                }
+            }
+            for range in found {
+                let range = part.start + range.start as u64..part.start + range.end as u64;
+                match ranges.last_mut() {
+                    Some(last) if last.end == range.start => last.end = range.end,
+                    _ => ranges.push(range),
+                }
+            }
+        }
+        let ranges = prefix(&ranges, self.limit);
+        let kept = parts.iter().map(|parts| concat(parts)).collect::<Result<Vec<_>>>()?;
+        let mut found = Found { ranges, kept, first: None, rows };
+        found.first = self.batch(&mut found)?;
+        Ok(found)
+    }
+
+    /// The next batch of what was found.
+    fn batch(&self, found: &mut Found) -> Result<Option<RecordBatch>> {
+        let Some(first) = found.ranges.first() else { return Ok(None) };
+        let most = self.batch_rows(first.start);
+        let asked = prefix(&found.ranges, most);
+        let mut count = asked.iter().map(|r| (r.end - r.start) as usize).sum();
+        // Fields whose parts do not join are read again, with the others.
+        let again = self.kept.iter().zip(&found.kept).any(|(field, kept)| field.is_some() && kept.is_none());
+        let source = if again { &self.output } else { &self.rest };
+        let mut read = Vec::new();
+        if !source.columns.is_empty() {
+            let batch = rows_of(source, &asked, count, self.batch_bytes)?;
+            (read, count) = (batch.columns().to_vec(), batch.num_rows());
+        }
+        let columns: Vec<ArrayRef> = if again {
+            read
+        } else {
+            let mut read = read.into_iter();
+            let of_field = |kept: &Option<ArrayRef>| match kept {
+                Some(array) => Some(array.slice(0, count)),
+                None => read.next(),
+            };
+            found.kept.iter().map(of_field).collect::<Option<_>>().ok_or_else(no_progress)?
+        };
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let batch = RecordBatch::try_new_with_options(self.output.schema.clone(), columns, &options)
+            .map_err(|e| Error::corrupt(format!("values that the schema does not allow: {e}")))?;
+        drop_rows(&mut found.ranges, count as u64);
+        for array in found.kept.iter_mut().flatten() {
+            *array = array.slice(count, array.len() - count);
+        }
+        Ok(Some(batch))
+    }
+}
+
+/// The first `count` rows of some ranges.
+fn prefix(ranges: &[Range<u64>], mut count: u64) -> Vec<Range<u64>> {
+    let mut first = Vec::new();
+    for range in ranges {
+        let len = (range.end - range.start).min(count);
+        if len == 0 {
+            break;
+        }
+        first.push(range.start..range.start + len);
+        count -= len;
+    }
+    first
+}
+
+/// Takes the first `count` rows off.
+fn drop_rows(ranges: &mut Vec<Range<u64>>, mut count: u64) {
+    let mut whole = 0;
+    for range in ranges.iter_mut() {
+        let len = range.end - range.start;
+        if len > count {
+            range.start += count;
+            break;
+        }
+        count -= len;
+        whole += 1;
+    }
+    ranges.drain(..whole);
+}
+
+/// The rows of `ranges` of every field, or the first of them.
+fn rows_of(from: &Projected, ranges: &[Range<u64>], count: usize, budget: usize) -> Result<RecordBatch> {
+    from.admit_row()?;
+    let arena = from.arena(ranges[0].start, count, budget);
+    let joined = Joined::of(ranges, count);
+    let is_joined =
+        |column: &Column| column.scheme.has_lists() && column.bytes_per_row(ranges[0].start) <= NARROW_BYTES;
+    let reads = from.columns.iter().map(|column| match &joined {
+        // What is dropped afterwards needs no place in the batch.
+        Some(joined) if is_joined(column) => {
+            column.read(&joined.ranges, budget, &Arena::default(), &from.limits)
+        }
+        _ => column.read(ranges, budget, &arena, &from.limits),
+    });
+    let leaves = drive(&from.source, join(reads.collect())).map_err(|e| from.in_file(e))?;
+    let mut have = count;
+    let mut kept: Vec<LeafData> = Vec::with_capacity(leaves.len());
+    for (mut leaf, column) in leaves.into_iter().zip(&from.columns) {
+        let scale = column.leaf.rows_scale as usize;
+        if let Some(joined) = joined.as_ref().filter(|_| is_joined(column)) {
+            let whole = leaf.num_rows / scale;
+            let wanted = &joined.positions[..joined.positions.partition_point(|p| (*p as usize) < whole)];
+            let mut gathered = leaf
+                .gather(wanted, scale, &column.scheme, budget, &arena)
+                .map_err(|e| from.in_file(e.in_column(&column.leaf.path)))?;
+            gathered.dictionary = leaf.dictionary.take();
+            leaf = gathered;
+        }
+        have = have.min(leaf.num_rows / scale);
+        kept.push(leaf);
+    }
+    let have = from.fetch_blobs(&mut kept, have, budget, &arena)?;
+    if have == 0 {
+        return Err(from.in_file(no_progress()));
+    }
+    from.build(kept, have, budget, &arena)
+}
+
+/// Ranges with the small gaps between them read as well.
+struct Joined {
+    ranges: Vec<Range<u64>>,
+    /// Where the rows wanted are among those read.
+    positions: Vec<u32>,
+}
+
+impl Joined {
+    /// `None` where little would be gained.
+    fn of(ranges: &[Range<u64>], count: usize) -> Option<Self> {
+        let mut joined: Vec<Range<u64>> = Vec::new();
+        for range in ranges {
+            match joined.last_mut() {
+                Some(last) if range.start - last.end <= GAP_ROWS => last.end = range.end,
+                _ => joined.push(range.clone()),
+            }
+        }
+        if joined.len() > ranges.len() / 2 || count > LONG_RUN * ranges.len() {
+            return None;
+        }
+        let mut positions = Vec::with_capacity(count);
+        let (mut at, mut before) = (0, 0u64);
+        for range in ranges {
+            while joined[at].end <= range.start {
+                before += joined[at].end - joined[at].start;
+                at += 1;
+            }
+            let first = before + (range.start - joined[at].start);
+            positions.extend((first..first + (range.end - range.start)).map(|p| p as u32));
+        }
+        Some(Self { ranges: joined, positions })
+    }
+}
+
+/// Which fields of the output the predicate's columns already are, and a projection of the others.
+fn split(output: &Projected, tests: &Projected) -> (Vec<Option<usize>>, Projected) {
+    let (ours, theirs) = (by_field(output), by_field(tests));
+    // Every field has columns, so that there are as many groups of them; where not, all is read anew.
+    let grouped = ours.len() == output.schema.fields().len() && theirs.len() == tests.schema.fields().len();
+    let numbers = |of: &Projected, columns: &Range<usize>| -> Vec<u32> {
+        of.columns[columns.clone()].iter().map(|c| c.leaf.column).collect()
+    };
+    let same = |at: usize, other: usize| {
+        tests.schema.field(other) == output.schema.field(at)
+            && numbers(tests, &theirs[other]) == numbers(output, &ours[at])
+    };
+    let kept: Vec<Option<usize>> = (0..output.schema.fields().len())
+        .map(|at| (0..theirs.len()).find(|other| grouped && same(at, *other)))
+        .collect();
+    let read = |schema: &Schema| -> SchemaRef {
+        let fields = schema.fields().iter().zip(&kept).filter(|(_, kept)| kept.is_none());
+        Arc::new(Schema::new(fields.map(|(field, _)| field.clone()).collect::<Vec<_>>()))
+    };
+    let schema = read(&output.schema);
+    // What is stored as it is handed out is told by being the same schema.
+    let stored =
+        if Arc::ptr_eq(&output.schema, &output.stored) { schema.clone() } else { read(&output.stored) };
+    let columns: Vec<usize> = if grouped {
+        let read = ours.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
+        read.flat_map(|(columns, _)| columns.clone()).collect()
+    } else {
+        (0..output.columns.len()).collect()
+    };
+    let blobs =
+        columns.iter().enumerate().filter(|(_, c)| output.blobs.binary_search(c).is_ok()).map(|(i, _)| i);
+    let rest = Projected {
+        source: output.source.clone(),
+        schema,
+        stored,
+        blobs: blobs.collect(),
+        columns: columns.iter().map(|c| output.columns[*c].clone()).collect(),
+        limits: output.limits.clone(),
+        store: output.store.clone(),
+    };
+    (kept, rest)
+}
+
+/// Positions of the columns of each field: those whose paths begin alike.
+fn by_field(projected: &Projected) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let groups = projected.columns.chunk_by(|a, b| top(&a.leaf.path) == top(&b.leaf.path));
+    let range = |group: &[Arc<Column>]| {
+        at += group.len();
+        at - group.len()..at
+    };
+    groups.map(range).collect()
+}
+
+/// The first part of a path.
+fn top(path: &str) -> &str {
+    let mut quoted = false;
+    let end = path.find(|c| {
+        quoted ^= c == '`';
+        c == '.' && !quoted
+    });
+    &path[..end.unwrap_or(path.len())]
+}
+
+/// The batches of a filtered scan.
+#[derive(Debug)]
+pub(super) struct Filtered {
+    search: Arc<Search>,
+    tasks: Tasks,
+    current: Option<Found>,
+    /// Rows that may still be handed out.
+    left: u64,
+}
+
+#[derive(Debug)]
+enum Tasks {
+    Here(Plan),
+    Workers(Workers<Range<u64>, Found>),
+}
+
+impl Filtered {
+    /// The next batch that has rows.
+    pub(super) fn advance(&mut self) -> Option<Result<RecordBatch>> {
+        loop {
+            if self.left == 0 {
+                return None;
+            }
+            let next = match &mut self.current {
+                Some(found) => match found.first.take() {
+                    Some(batch) => Ok(Some(batch)),
+                    None => self.search.batch(found),
+                },
+                None => {
+                    let found = match &mut self.tasks {
+                        Tasks::Here(plan) => self.search.run(plan.next()?),
+                        Tasks::Workers(workers) => workers.next()?.0,
+                    };
+                    match found {
+                        Ok(found) => {
+                            self.current = Some(found);
+                            continue;
+                        }
+                        Err(e) => Err(e),
+                    }
+                }
+            };
+            match next {
+                Err(e) => return Some(Err(self.search.output.in_file(e))),
+                Ok(Some(batch)) => {
+                    let rows = (batch.num_rows() as u64).min(self.left);
+                    self.left -= rows;
+                    return Some(Ok(batch.slice(0, rows as usize)));
+                }
+                // Rows of the task that are left are looked at here.
+                Ok(None) => {
+                    let rows = self.current.take().map_or(0..0, |found| found.rows);
+                    if !rows.is_empty() {
+                        match self.search.run(rows) {
+                            Ok(found) => self.current = Some(found),
+                            Err(e) => return Some(Err(self.search.output.in_file(e))),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_lose_their_first_rows_and_join_over_small_gaps() {
+        let mut ranges = vec![0..3, 5..6, 10..20];
+        assert_eq!(prefix(&ranges, 5), [0..3, 5..6, 10..11]);
+        drop_rows(&mut ranges, 5);
+        assert_eq!(ranges, [11..20]);
+        let joined = Joined::of(&[2..3, 5..7, 9..10, 100..101], 5).unwrap();
+        assert_eq!(joined.ranges, [2..10, 100..101]);
+        assert_eq!(joined.positions, [0, 3, 4, 7, 8]);
+        assert!(Joined::of(&[2..3, 50..51], 2).is_none());
+        assert_eq!(top("`a.b`.c"), "`a.b`");
+    }
+}
