@@ -24,7 +24,7 @@ use common::work::{each, no_failures};
 use pennon_file::io::ReadAt;
 use pennon_file::{File, FormatVersion, OpenOptions, WriteOptions};
 
-const VERSIONS: [FormatVersion; 2] = [FormatVersion::V2_1, FormatVersion::V2_2];
+const VERSIONS: [FormatVersion; 3] = [FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2];
 
 /// `columns` columns of random floats, named c00000 and so on, of 100 rows.
 fn wide(columns: usize) -> RecordBatch {
@@ -87,7 +87,7 @@ fn case_8_one_column_of_twenty_thousand_takes_six_reads_and_twice_the_columns_no
             let file = File::from_read_at(counted.clone(), &OpenOptions::default()).expect("open");
             let opening = counted.drain();
             assert_eq!(file.num_rows(), 100);
-            assert_eq!(difference(&[expected.clone()], &scan(&file, &one).expect("scan")), None);
+            assert_eq!(difference(std::slice::from_ref(&expected), &scan(&file, &one).expect("scan")), None);
             let mut reads = counted.drain();
             let reading_one = reads.clone();
             reads.extend(opening.iter().cloned());
@@ -95,7 +95,7 @@ fn case_8_one_column_of_twenty_thousand_takes_six_reads_and_twice_the_columns_no
             assert!(total(&reads) < 100 << 10, "{} bytes: {reads:?}", total(&reads));
 
             // What was read once is not read again but for the values themselves.
-            assert_eq!(difference(&[expected.clone()], &scan(&file, &one).expect("scan")), None);
+            assert_eq!(difference(std::slice::from_ref(&expected), &scan(&file, &one).expect("scan")), None);
             assert!(counted.drain().len() <= 1);
             let taken = take(&file, &[50], Some(&["c12345"])).expect("take");
             assert_eq!(difference(&[expected_take(&expected, &[50])], &taken), None);

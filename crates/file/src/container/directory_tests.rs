@@ -69,7 +69,7 @@ fn with(file: &Bytes, change: impl Fn(&mut Vec<Entry>, &mut Summary)) -> Bytes {
 fn read(file: &Bytes, columns: &[&str]) -> Result<RecordBatch> {
     let file = File::from_bytes(file.clone(), &OpenOptions::default())?;
     let mut batches = file.scan().columns(columns).batches()?;
-    batches.next().unwrap_or_else(|| corrupt_none())
+    batches.next().unwrap_or_else(corrupt_none)
 }
 
 fn corrupt_none() -> Result<RecordBatch> {
