@@ -50,6 +50,7 @@ mod schema_json;
 mod take;
 mod text;
 mod types;
+mod widen;
 mod writer;
 
 pub use compare::{Cell, OrderedDifference, Sums, compare_ordered, pairs, schema_differences};

@@ -6,14 +6,14 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::{RecordBatch, UInt64Array};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
     RowSelection, RowSelector,
 };
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema_by_columns};
 use parquet::basic::ZstdLevel;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
@@ -27,6 +27,7 @@ use crate::input::{Bytes, Cursor64};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
 use crate::reader::{Batches, Selection};
+use crate::widen;
 use crate::writer::{BatchWriter, WriterOptions};
 
 /// Rows of a batch before anything is known about their size.
@@ -38,6 +39,10 @@ const ZSTD_LEVEL: i32 = 3;
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     file: At,
+    /// As the file says.
+    schema: SchemaRef,
+    /// The same with the keys that are read, if those are others.
+    wide: Option<SchemaRef>,
     metadata: ArrowReaderMetadata,
     /// The metadata with the page index, read when rows are first picked out.
     indexed: OnceLock<ArrowReaderMetadata>,
@@ -97,6 +102,13 @@ fn parquet_error(what: &str, error: ParquetError) -> Error {
     }
 }
 
+fn reader_options(wide: Option<&SchemaRef>) -> ArrowReaderOptions {
+    match wide {
+        None => ArrowReaderOptions::new(),
+        Some(schema) => ArrowReaderOptions::new().with_schema(schema.clone()),
+    }
+}
+
 impl Source {
     pub(crate) fn open(name: &str, bytes: Bytes) -> Result<Self> {
         let Bytes::File { file, len, .. } = bytes else {
@@ -107,11 +119,33 @@ impl Source {
             ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
                 .map_err(|e| parquet_error("reading the Parquet footer", e))
         })?;
-        Ok(Self { file, metadata, indexed: OnceLock::new() })
+        let schema = metadata.schema().clone();
+        let wide = widen::wide(&schema);
+        let metadata = match &wide {
+            None => metadata,
+            Some(_) => guard("reading the Parquet footer", || {
+                ArrowReaderMetadata::try_new(metadata.metadata().clone(), reader_options(wide.as_ref()))
+                    .map_err(|e| parquet_error("reading the Parquet footer", e))
+            })?,
+        };
+        Ok(Self { file, schema, wide, metadata, indexed: OnceLock::new() })
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
-        self.metadata.schema().clone()
+        self.schema.clone()
+    }
+
+    /// The schema of batches of these columns, where it is not that of what is read.
+    fn narrow_schema(&self, projection: Option<&Projection>) -> Result<Option<SchemaRef>> {
+        if self.wide.is_none() {
+            return Ok(None);
+        }
+        let keys = self.metadata.metadata().file_metadata().key_value_metadata();
+        let mask = self.mask(projection);
+        let schema = parquet_to_arrow_schema_by_columns(self.metadata.parquet_schema(), mask, keys)
+            .map_err(|e| parquet_error("reading the Parquet footer", e))?;
+        // As the reader has it: without the file's metadata.
+        Ok(Some(Arc::new(Schema::new(schema.fields))))
     }
 
     pub(crate) fn num_rows(&self) -> u64 {
@@ -168,7 +202,7 @@ impl Source {
             }
             first = end;
         }
-        Ok(Box::new(self.read_groups(groups, selection, projection)))
+        Ok(Box::new(self.read_groups(groups, selection, projection)?))
     }
 
     /// Whether rows may be skipped inside a row group: in a damaged column with lists the library's skipping may never end.
@@ -183,9 +217,10 @@ impl Source {
         groups: Vec<Group>,
         selection: &Selection,
         projection: Option<&Projection>,
-    ) -> Groups {
-        Groups {
+    ) -> Result<Groups> {
+        Ok(Groups {
             file: self.file.clone(),
+            narrow: self.narrow_schema(projection)?,
             metadata: self.metadata.clone(),
             mask: self.mask(projection),
             projection: projection.cloned(),
@@ -195,7 +230,7 @@ impl Source {
             row_bytes: 0,
             batch_rows: selection.batch_rows.max(1),
             batch_bytes: selection.batch_bytes.max(1),
-        }
+        })
     }
 
     /// Like [`selected`](Self::selected), reading the touched row groups whole.
@@ -209,7 +244,7 @@ impl Source {
                 let row_bytes = u64::try_from(group.total_byte_size()).unwrap_or(0) / count.max(1);
                 let group = Group { index, skip: 0, drop: 0, rows: count as usize, row_bytes };
                 let mut at = first;
-                for batch in self.read_groups(vec![group], &Selection::default(), projection) {
+                for batch in self.read_groups(vec![group], &Selection::default(), projection)? {
                     let batch = batch?;
                     let end = at + batch.num_rows() as u64;
                     let wanted = rows[next..].partition_point(|r| *r < end);
@@ -242,7 +277,8 @@ impl Source {
         let indexed = match self.indexed.get() {
             Some(metadata) => metadata.clone(),
             None => {
-                let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+                let options = reader_options(self.wide.as_ref());
+                let options = options.with_page_index_policy(PageIndexPolicy::Optional);
                 let loaded = guard(WHAT, || {
                     ArrowReaderMetadata::load(&self.file, options).map_err(|e| parquet_error(WHAT, e))
                 })?;
@@ -266,8 +302,9 @@ impl Source {
                 .build()
                 .map_err(|e| parquet_error(WHAT, e))
         })?;
+        let narrow = self.narrow_schema(projection)?;
         let projection = projection.cloned();
-        Ok(Box::new(Guarded { reader: Some(reader) }.map(move |batch| {
+        Ok(Box::new(Guarded { reader: Some(reader), narrow }.map(move |batch| {
             batch.and_then(|b| projection.as_ref().map_or(Ok(b.clone()), |p| p.apply_pruned(&b)))
         })))
     }
@@ -276,6 +313,8 @@ impl Source {
 /// A reader whose calls are guarded and that ends with its first error.
 struct Guarded {
     reader: Option<ParquetRecordBatchReader>,
+    /// Schema of the batches given out, if it is not that of those read.
+    narrow: Option<SchemaRef>,
 }
 
 impl Iterator for Guarded {
@@ -287,6 +326,13 @@ impl Iterator for Guarded {
             reader.next().transpose().map_err(|e| arrow_error("decoding Parquet", e))
         });
         if !matches!(next, Ok(Some(_))) {
+            self.reader = None;
+        }
+        let next = next.and_then(|batch| match (batch, &self.narrow) {
+            (Some(batch), Some(schema)) => widen::narrow(&batch, schema).map(Some),
+            (batch, _) => Ok(batch),
+        });
+        if next.is_err() {
             self.reader = None;
         }
         next.transpose()
@@ -308,6 +354,7 @@ struct Group {
 /// Reads row groups one after the other, with batches sized by what rows turned out to take so far.
 struct Groups {
     file: At,
+    narrow: Option<SchemaRef>,
     metadata: ArrowReaderMetadata,
     mask: ProjectionMask,
     projection: Option<Projection>,
@@ -335,7 +382,7 @@ impl Groups {
                 .build()
                 .map_err(|e| parquet_error("reading Parquet", e))
         })?;
-        Ok(Guarded { reader: Some(reader) })
+        Ok(Guarded { reader: Some(reader), narrow: self.narrow.clone() })
     }
 }
 
