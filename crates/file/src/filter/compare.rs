@@ -83,6 +83,7 @@ where
     })
 }
 
+#[expect(clippy::double_comparisons, reason = "NaN is neither less nor greater, and not equal")]
 fn compare_values<N: Native>(values: &[N], op: Comparison, with: N) -> BooleanBuffer {
     match op {
         Comparison::Equal => pack(values, |v| v == with),
@@ -102,13 +103,14 @@ fn is_in<N: Native>(values: &[N], list: &[Value]) -> Option<BooleanBuffer> {
     let mut list = list.iter().map(N::of).collect::<Option<Vec<N>>>()?;
     list.retain(|v| !v.is_nan());
     if list.len() <= FEW {
-        return Some(pack(values, |v| list.iter().any(|l| *l == v)));
+        return Some(pack(values, |v| list.contains(&v)));
     }
     list.sort_by(|a, b| a.partial_cmp(b).unwrap_or(Ordering::Equal));
     Some(pack(values, |v| list.binary_search_by(|l| l.partial_cmp(&v).unwrap_or(Ordering::Less)).is_ok()))
 }
 
 /// Two arrays of one type, row by row.
+#[expect(clippy::double_comparisons, reason = "NaN is neither less nor greater, and not equal")]
 pub(super) fn compare_primitives<T: ArrowPrimitiveType>(
     op: Comparison,
     left: &PrimitiveArray<T>,

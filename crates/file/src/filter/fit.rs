@@ -154,10 +154,11 @@ fn float(literal: &Literal, nearest: impl Fn(&str) -> Option<f64>) -> Fit {
     }
     if decimal.exponent >= 0 {
         // 16777217 is another number in 32 bits; 1e23 is no number of 64 bits, but the shortest name of one.
-        let shortest = Literal::number(&format!("{value:e}")).ok();
-        let single = Literal::number(&format!("{:e}", value as f32)).ok();
-        let names = |digits: &Option<Literal>| digits.as_ref() == Some(&normal(literal));
-        if !names(&shortest) && !(names(&single) && nearest(&format!("{:e}", value as f32)) == Some(value)) {
+        let names = |text: String| Literal::number(&text).is_ok_and(|number| number == normal(literal));
+        let single = format!("{:e}", value as f32);
+        let is_single = nearest(&single) == Some(value);
+        let is_named = names(format!("{value:e}")) || is_single && names(single);
+        if !is_named {
             return Err(format!("the nearest value is {value}"));
         }
     }

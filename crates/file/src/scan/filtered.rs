@@ -217,6 +217,8 @@ struct Found {
     ranges: Vec<Range<u64>>,
     /// What the fields of `tests` that are handed out have in these rows.
     kept: Vec<Option<ArrayRef>>,
+    /// Rows to ask for at most, after a batch held fewer than were asked for: how large blobs are is not planned by.
+    most: u64,
     /// The first batch of them.
     first: Option<RecordBatch>,
     /// Rows of the task that were not looked at.
@@ -288,7 +290,7 @@ impl Search {
         }
         let ranges = prefix(&ranges, self.limit);
         let kept = parts.iter().map(|parts| concat(parts)).collect::<Result<Vec<_>>>()?;
-        let mut found = Found { ranges, kept, first: None, rows };
+        let mut found = Found { ranges, kept, most: u64::MAX, first: None, rows };
         found.first = self.batch(&mut found)?;
         Ok(found)
     }
@@ -296,9 +298,9 @@ impl Search {
     /// The next batch of what was found.
     fn batch(&self, found: &mut Found) -> Result<Option<RecordBatch>> {
         let Some(first) = found.ranges.first() else { return Ok(None) };
-        let most = self.batch_rows(first.start);
-        let asked = prefix(&found.ranges, most);
-        let mut count = asked.iter().map(|r| (r.end - r.start) as usize).sum();
+        let asked = prefix(&found.ranges, self.batch_rows(first.start).min(found.most));
+        let num_asked = asked.iter().map(|r| (r.end - r.start) as usize).sum();
+        let mut count = num_asked;
         // Fields whose parts do not join are read again, with the others.
         let again = self.kept.iter().zip(&found.kept).any(|(field, kept)| field.is_some() && kept.is_none());
         let source = if again { &self.output } else { &self.rest };
@@ -321,6 +323,7 @@ impl Search {
         let batch = RecordBatch::try_new_with_options(self.output.schema.clone(), columns, &options)
             .map_err(|e| Error::corrupt(format!("values that the schema does not allow: {e}")))?;
         drop_rows(&mut found.ranges, count as u64);
+        found.most = if count < num_asked { count as u64 } else { found.most }.saturating_mul(2);
         for array in found.kept.iter_mut().flatten() {
             *array = array.slice(count, array.len() - count);
         }

@@ -17,8 +17,11 @@ pub(super) struct Workers<T, R> {
     threads: Vec<JoinHandle<()>>,
 }
 
+/// Does one task.
+type Run<T, R> = dyn Fn(&T) -> Result<R> + Send + Sync;
+
 struct Shared<T, R> {
-    run: Box<dyn Fn(&T) -> Result<R> + Send + Sync>,
+    run: Box<Run<T, R>>,
     state: Mutex<State<T, R>>,
     /// Signals workers that the window moved, and the consumer that a result came.
     changed: Condvar,
