@@ -527,9 +527,9 @@ fn a_wrong_predicate_is_wrong_usage_and_one_that_does_not_fit_the_file_is_an_err
     }
     says(
         &p,
-        &["count", "t.parquet", "--where", "wrd = 'a'"],
+        &["count", "t.parquet", "--where", "wrod = 'a'"],
         1,
-        "t.parquet: no column \"wrd\"; did you mean word?",
+        "t.parquet: no column \"wrod\"; did you mean word?",
     );
     assert_eq!(p.names(), before);
 }
