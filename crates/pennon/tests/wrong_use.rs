@@ -72,7 +72,7 @@ fn wrong_usage_is_one_line_and_exit_code_2() {
     );
     says(
         &p,
-        &["convert", "t.lance", "o.lance", "--format-version", "2.0"],
+        &["convert", "t.lance", "o.lance", "--format-version", "1.9"],
         2,
         "invalid value '2.0' for '--format-version <VERSION>' [possible values: 2.1, 2.2] (a similar value exists: '2.2'); see pennon convert --help",
     );
