@@ -37,7 +37,7 @@ fn kind(result: Result<ArrayRef, crate::Error>) -> ErrorKind {
 /// Lists with these lengths, null where there is none.
 fn lists(lengths: &[Option<usize>]) -> ArrayRef {
     let offsets = OffsetBuffer::<i32>::from_lengths(lengths.iter().map(|n| n.unwrap_or(0)));
-    let items: ArrayRef = Arc::new(Int64Array::from_iter_values(0..i64::from(*offsets.last().unwrap())));
+    let items: ArrayRef = Arc::new(Int64Array::from_iter_values(0..i64::from(offsets.last())));
     let nulls = NullBuffer::from(lengths.iter().map(Option::is_some).collect::<Vec<_>>());
     Arc::new(ListArray::new(item(DataType::Int64), offsets, items, Some(nulls)))
 }
@@ -147,7 +147,7 @@ fn the_size_of_what_grows_is_known_before_it_is_made() {
     let values: ArrayRef = Arc::new(StringArray::from(vec![long.as_str(), "y"]));
     let ends = arrow_array::PrimitiveArray::<Int32Type>::from(vec![1_000_000, 1_000_001]);
     let array: ArrayRef = Arc::new(RunArray::try_new(&ends, values.as_ref()).unwrap());
-    assert!(stored_bytes(&array, &DataType::Utf8) > 1 << 40);
+    assert!(stored_bytes(&array, &DataType::Utf8) > 1 << 39);
     assert!(bytes_of(&array, 0..array.len()) < 3 << 20);
     assert!(stored_bytes(&array.slice(999_999, 2), &DataType::Utf8) < 3 << 20);
     let uuids = FixedSizeBinaryArray::try_from_iter([[0u8; 16]].into_iter()).unwrap();
