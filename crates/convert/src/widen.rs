@@ -83,7 +83,7 @@ fn narrow_array(array: &ArrayRef, target: &FieldRef) -> Result<ArrayRef> {
         return Err(Error::corrupt(format!("{WHAT}: values of type {found}, {value} expected")));
     }
     let dictionary = array.as_any_dictionary();
-    let keys = arrow_array::make_array(dictionary.keys().to_data());
+    let keys = make_array(dictionary.keys().to_data());
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let keys = cast_with_options(&keys, key, &options).map_err(|e| arrow_error(WHAT, e))?;
     let data = keys.to_data().into_builder().data_type(data_type.clone());

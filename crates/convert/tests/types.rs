@@ -39,7 +39,8 @@ fn read(path: &Path) -> Vec<RecordBatch> {
 }
 
 fn stream(batches: &[RecordBatch]) -> Batches {
-    Box::new(batches.to_vec().into_iter().map(Ok))
+    let owned: Vec<RecordBatch> = batches.to_vec();
+    Box::new(owned.into_iter().map(Ok))
 }
 
 /// Equal in type, ordered flag and values.

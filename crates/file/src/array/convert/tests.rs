@@ -37,7 +37,7 @@ fn kind(result: Result<ArrayRef, crate::Error>) -> ErrorKind {
 /// Lists with these lengths, null where there is none.
 fn lists(lengths: &[Option<usize>]) -> ArrayRef {
     let offsets = OffsetBuffer::<i32>::from_lengths(lengths.iter().map(|n| n.unwrap_or(0)));
-    let items: ArrayRef = Arc::new(Int64Array::from_iter_values(0..lengths.iter().flatten().sum::<usize>() as i64));
+    let items: ArrayRef = Arc::new(Int64Array::from_iter_values(0..i64::from(offsets.last())));
     let nulls = NullBuffer::from(lengths.iter().map(Option::is_some).collect::<Vec<_>>());
     Arc::new(ListArray::new(item(DataType::Int64), offsets, items, Some(nulls)))
 }
