@@ -58,6 +58,10 @@ class MissingFile(IoError, FileNotFoundError):
     """There is no such file."""
 
 
+class IsDirectory(IoError, IsADirectoryError):
+    """A directory where a file is due."""
+
+
 class PermissionDenied(IoError, PermissionError):
     """The file may not be read or written."""
 

@@ -26,7 +26,7 @@ def zone(name):
         return timezone.utc
 
 
-def reopen(path, format, mapping):
+def reopen(path, format, mapping, unstable):
     from ._pennon import open
 
-    return open(path, format=format, mapping=mapping)
+    return open(path, format=format, mapping=mapping, unstable=unstable)

@@ -50,15 +50,15 @@ class Dataset(ds.Dataset):
         named = columns if isinstance(columns, dict) or columns is None else list(columns)
         if rest is None and not isinstance(named, dict):
             reader = self._reader(named, pushed, batch_size, limit)
-            return ds.Scanner.from_batches(reader, schema=reader.schema)
+            return ds.Scanner.from_batches(reader)
         # What pyarrow still has to do needs its columns.
         wanted = None if named is None else _top_level(named, rest, self._schema)
         reader = self._reader(wanted, pushed, batch_size, None)
-        scanner = ds.Scanner.from_batches(reader, schema=reader.schema, columns=named, filter=rest)
+        scanner = ds.Scanner.from_batches(reader, columns=named, filter=rest)
         if limit is None:
             return scanner
         reader = pa.RecordBatchReader.from_batches(scanner.projected_schema, _first(scanner.to_batches(), limit))
-        return ds.Scanner.from_batches(reader, schema=reader.schema)
+        return ds.Scanner.from_batches(reader)
 
     def _reader(self, columns, filter, batch_size, limit):
         paths = None if columns is None else [_path(c) for c in columns]

@@ -49,6 +49,7 @@ fn io_error(py: Python<'_>, io: &std::io::Error, file: Option<&str>, text: &str)
     let class = match io.kind() {
         K::NotFound => class!(py, "MissingFile"),
         K::PermissionDenied => class!(py, "PermissionDenied"),
+        K::IsADirectory => class!(py, "IsDirectory"),
         _ => class!(py, "IoError"),
     }?;
     let number = io.raw_os_error();

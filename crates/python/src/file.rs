@@ -28,6 +28,7 @@ pub(crate) struct Shared {
     /// How it was opened, to open it again in another process.
     format: Option<Format>,
     mapping: bool,
+    unstable: bool,
     with_schema: bool,
     count: OnceLock<u64>,
     last: Mutex<Option<Last>>,
@@ -78,23 +79,27 @@ impl Shared {
 ///     Types for the columns of a CSV or JSON lines file, instead of guessing them.
 /// mapping
 ///     Whether a local file may be mapped into memory. Say ``False`` where another process may cut the file short.
+/// unstable
+///     Whether a Lance file may have a format version that its authors mark unstable (2.3).
 ///
 /// >>> import pennon
 /// >>> f = pennon.open("birds.lance")
 /// >>> f.num_rows, f.columns
 /// (3, ['name', 'wings'])
 #[pyfunction]
-#[pyo3(signature = (src, *, format=None, schema=None, mapping=true))]
+#[pyo3(signature = (src, *, format=None, schema=None, mapping=true, unstable=false))]
 pub(crate) fn open(
     src: &Bound<'_, PyAny>,
     format: Option<&str>,
     schema: Option<&Bound<'_, PyAny>>,
     mapping: bool,
+    unstable: bool,
 ) -> PyResult<PyFile> {
     let py = src.py();
     let mut options = ReadOptions::default();
     options.format = format.map(str::parse).transpose().raise(py)?;
     options.mapping = mapping;
+    options.allow_unstable = unstable;
     options.schema = schema.map(capsule::import_schema).transpose()?.map(Arc::new);
     let opened = source::open(src, &options)?;
     let shared = Shared {
@@ -103,6 +108,7 @@ pub(crate) fn open(
         by_calls: opened.by_calls,
         format: options.format,
         mapping,
+        unstable,
         with_schema: options.schema.is_some(),
         count: OnceLock::new(),
         last: Mutex::new(None),
@@ -447,7 +453,8 @@ impl PyFile {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let reopen = py.import("pennon._values")?.getattr("reopen")?;
         let format = shared.format.map(|f| f.name());
-        let arguments = (absolute.into_os_string(), format, shared.mapping).into_pyobject(py)?;
+        let arguments =
+            (absolute.into_os_string(), format, shared.mapping, shared.unstable).into_pyobject(py)?;
         Ok((reopen, arguments))
     }
 

@@ -8,9 +8,10 @@
 //! decimal            decimal.Decimal            interval[month_day_nano]                  pennon.MonthDayNano
 //! ```
 //!
-//! A time that Python's type cannot hold (finer than a microsecond, or outside of the years 1 to 9999) comes as the integer that
-//! is stored, in the unit of its type; timestamps and durations finer than a microsecond come as pandas' types where pandas
-//! is installed, as pyarrow has it. Extension types come as what they are stored as, except `arrow.uuid` and `arrow.bool8`.
+//! What Python's type cannot hold comes as the integer that is stored, in the unit of its type: points in time and dates outside
+//! of the years 1 to 9999, and timestamps and durations finer than a microsecond; these come as pandas' types where pandas is
+//! installed, as pyarrow has it. Times of day lose what is finer than a microsecond, with pyarrow too. Extension types come as
+//! what they are stored as, except `arrow.uuid` and `arrow.bool8`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -258,9 +259,14 @@ pub(crate) fn values<'py>(py: Python<'py>, array: &ArrayRef, field: &Field) -> P
         T::Dictionary(_, kind) => {
             let a = array.as_any_dictionary();
             let items = values(py, a.values(), &Field::new("", kind.as_ref().clone(), true))?;
-            let keys = a.normalized_keys();
+            let keys =
+                arrow_cast::cast(a.keys(), &DataType::Int64).map_err(|e| unsupported(py, e.to_string()))?;
+            let keys = keys.as_primitive::<Int64Type>();
             // A key under a null means nothing and may be anything.
-            each(py, a.keys(), |i| Ok(items.get(keys[i]).cloned().unwrap_or_else(|| none(py))))
+            each(py, a.keys(), |i| {
+                let item = usize::try_from(keys.value(i)).ok().and_then(|key| items.get(key));
+                Ok(item.cloned().unwrap_or_else(|| none(py)))
+            })
         }
         T::RunEndEncoded(_, item) => {
             let plain =
@@ -296,9 +302,9 @@ fn decimal(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 }
 
 /// pandas, if it is installed: its types hold nanoseconds.
-fn pandas(py: Python<'_>) -> Option<&Bound<'_, PyModule>> {
+fn pandas(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     static PANDAS: PyOnceLock<Option<Py<PyModule>>> = PyOnceLock::new();
-    PANDAS.get_or_init(py, || py.import("pandas").ok().map(Bound::unbind)).as_ref().map(|m| m.bind(py))
+    crate::table::installed(py, "pandas", &PANDAS)
 }
 
 /// `value`, or the integer that is stored where Python's type does not reach.
@@ -330,15 +336,11 @@ fn date(py: Python<'_>, days: i64, stored: i64) -> PyResult<Bound<'_, PyAny>> {
     or_stored(py, value, stored)
 }
 
+/// A time of day. What is finer than a microsecond is cut off, as pyarrow does.
 fn time(py: Python<'_>, value: i64, nanos_per_unit: i64) -> PyResult<Bound<'_, PyAny>> {
-    let stored = || Ok(PyInt::new(py, value).into_any());
-    let Some(nanos) = value.checked_mul(nanos_per_unit).filter(|n| n % 1000 == 0 && *n >= 0) else {
-        return stored();
-    };
+    let nanos = value.checked_mul(nanos_per_unit).filter(|n| (0..86_400_000_000_000).contains(n));
+    let Some(nanos) = nanos else { return Ok(PyInt::new(py, value).into_any()) };
     let (seconds, micros) = (nanos / 1_000_000_000, nanos % 1_000_000_000 / 1000);
-    if seconds >= 86_400 {
-        return stored();
-    }
     let (hour, minute, second) = ((seconds / 3600) as u8, (seconds / 60 % 60) as u8, (seconds % 60) as u8);
     Ok(PyTime::new(py, hour, minute, second, micros as u32, None)?.into_any())
 }
@@ -356,7 +358,7 @@ fn micros(value: i64, unit: TimeUnit) -> Option<i64> {
 fn duration(py: Python<'_>, value: i64, unit: TimeUnit) -> PyResult<Bound<'_, PyAny>> {
     match micros(value, unit) {
         Some(micros) => or_stored(py, delta(py, micros).map(Bound::into_any), value),
-        None => match pandas(py) {
+        None => match pandas(py)? {
             Some(pandas) if unit == TimeUnit::Nanosecond => pandas.call_method1("Timedelta", (value, "ns")),
             _ => Ok(PyInt::new(py, value).into_any()),
         },
@@ -383,7 +385,7 @@ impl<'py> Timestamps<'py> {
     fn value(&self, value: i64) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         let Some(micros) = micros(value, self.unit) else {
-            return match pandas(py) {
+            return match pandas(py)? {
                 Some(pandas) if self.unit == TimeUnit::Nanosecond => {
                     let options = PyDict::new(py);
                     options.set_item("unit", "ns")?;

@@ -60,12 +60,15 @@ pub(crate) fn open(src: &Bound<'_, PyAny>, options: &ReadOptions) -> PyResult<Op
     )))
 }
 
+/// The number by which systems say that a file is a directory.
+const IS_DIRECTORY: i32 = 21;
+
 /// What is wrong with a path is said as Python does.
 fn check_file(py: Python<'_>, path: &std::path::Path) -> PyResult<()> {
     let opened = py.detach(|| {
         let file = std::fs::File::open(path)?;
         if file.metadata()?.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+            return Err(io::Error::from_raw_os_error(IS_DIRECTORY));
         }
         Ok(())
     });

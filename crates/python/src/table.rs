@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 use pennon_convert::{schema_from_json, type_name};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyImportError, PyIndexError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyModule, PyString, PyTuple};
@@ -17,9 +17,23 @@ use crate::rows;
 use crate::stream::{Exported, Stream};
 
 /// pyarrow, if it is installed. It is looked for when a result first has to be wrapped.
-pub(crate) fn pyarrow(py: Python<'_>) -> Option<&Bound<'_, PyModule>> {
+pub(crate) fn pyarrow(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     static PYARROW: PyOnceLock<Option<Py<PyModule>>> = PyOnceLock::new();
-    PYARROW.get_or_init(py, || py.import("pyarrow").ok().map(Bound::unbind)).as_ref().map(|m| m.bind(py))
+    installed(py, "pyarrow", &PYARROW)
+}
+
+/// A module that may be missing. What else goes wrong with its import, a Ctrl-C for one, is not that.
+pub(crate) fn installed<'py>(
+    py: Python<'py>,
+    name: &str,
+    found: &'static PyOnceLock<Option<Py<PyModule>>>,
+) -> PyResult<Option<&'py Bound<'py, PyModule>>> {
+    let import = || match py.import(name) {
+        Ok(module) => Ok(Some(module.unbind())),
+        Err(e) if e.is_instance_of::<PyImportError>(py) => Ok(None),
+        Err(e) => Err(e),
+    };
+    Ok(found.get_or_try_init(py, import)?.as_ref().map(|m| m.bind(py)))
 }
 
 pub(crate) fn wrap_table(
@@ -28,7 +42,7 @@ pub(crate) fn wrap_table(
     batches: Vec<RecordBatch>,
 ) -> PyResult<Bound<'_, PyAny>> {
     let table = Bound::new(py, PyTable { schema, batches })?.into_any();
-    match pyarrow(py) {
+    match pyarrow(py)? {
         Some(pyarrow) => pyarrow.call_method1("table", (table,)),
         None => Ok(table),
     }
@@ -36,7 +50,7 @@ pub(crate) fn wrap_table(
 
 pub(crate) fn wrap_batch(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
     let batch = Bound::new(py, PyRecordBatch { batch })?.into_any();
-    match pyarrow(py) {
+    match pyarrow(py)? {
         Some(pyarrow) => pyarrow.call_method1("record_batch", (batch,)),
         None => Ok(batch),
     }
@@ -44,7 +58,7 @@ pub(crate) fn wrap_batch(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'
 
 pub(crate) fn wrap_schema(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
     let schema = Bound::new(py, PySchema { schema })?.into_any();
-    match pyarrow(py) {
+    match pyarrow(py)? {
         Some(pyarrow) => pyarrow.call_method1("schema", (schema,)),
         None => Ok(schema),
     }

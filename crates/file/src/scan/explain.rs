@@ -53,7 +53,7 @@ impl Scan {
         #[cfg(not(feature = "filter"))]
         let (tests, rows) = (Vec::<Arc<Column>>::new(), self.unfiltered_rows());
         found.rows = rows.end - rows.start;
-        let rows = [rows];
+        let rows: Vec<_> = std::iter::once(rows).filter(|r| !r.is_empty()).collect();
         for column in &tests {
             found.filter_columns.push(column.leaf.path.clone());
         }
