@@ -35,7 +35,7 @@ assert schema == f.schema and schema.metadata == {}
 column = table.column("name")
 assert column[0] == "auk" and column[-1] is None and len(column) == 2 and column.null_count == 1
 validity, offsets, values = column.buffers()
-assert bytes(values) == b"auk" and memoryview(offsets).cast("i").tolist()[:3] == [0, 3, 3] and memoryview(validity).readonly
+assert bytes(values)[:3] == b"auk" and memoryview(offsets).cast("i").tolist()[:2] == [0, 3] and memoryview(validity).readonly
 ids = table.column(0)
 assert memoryview(ids.buffers()[1]).cast("q").tolist()[:2] == [1, 2] and ids.type == "int64"
 assert table.column("tags").children()[0].to_pylist() == ["a", None]

@@ -41,11 +41,13 @@ pub(crate) fn wrap_table(
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
 ) -> PyResult<Bound<'_, PyAny>> {
-    let table = Bound::new(py, PyTable { schema, batches })?.into_any();
-    match pyarrow(py)? {
-        Some(pyarrow) => pyarrow.call_method1("table", (table,)),
-        None => Ok(table),
-    }
+    let Some(pyarrow) = pyarrow(py)? else {
+        return Ok(Bound::new(py, PyTable { schema, batches })?.into_any());
+    };
+    // Batch by batch: reading from a stream, pyarrow would have its own say about signals.
+    let batches = batches.into_iter().map(|batch| wrap_batch(py, batch)).collect::<PyResult<Vec<_>>>()?;
+    let schema = wrap_schema(py, schema)?;
+    pyarrow.getattr("Table")?.call_method1("from_batches", (batches, schema))
 }
 
 pub(crate) fn wrap_batch(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
