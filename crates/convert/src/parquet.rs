@@ -1,9 +1,7 @@
 //! Parquet, through the `parquet` crate. The Arrow schema is kept in the file's metadata.
 
-use std::fs::File;
 use std::io::{BufReader, BufWriter};
-use std::os::unix::fs::FileExt;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{Schema, SchemaRef};
@@ -19,11 +17,11 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{ChunkReader, Length};
-use pennon_file::{Compression, Error, Result};
+use pennon_file::{Compression, Error, Explanation, Result};
 
 use crate::dictionary::Unifier;
 use crate::guard::{arrow_error, guard, one_line};
-use crate::input::{Bytes, Cursor64};
+use crate::input::{At, Bytes, Cursor64};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
 use crate::reader::{Batches, Selection};
@@ -48,13 +46,6 @@ pub(crate) struct Source {
     indexed: OnceLock<ArrowReaderMetadata>,
 }
 
-/// Reads at positions; the library's own way shares one position among clones.
-#[derive(Debug, Clone)]
-struct At {
-    file: Arc<File>,
-    len: u64,
-}
-
 impl Length for At {
     fn len(&self) -> u64 {
         self.len
@@ -65,7 +56,7 @@ impl ChunkReader for At {
     type T = BufReader<Cursor64>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        Ok(BufReader::new(Cursor64::new(self.file.clone(), self.len).at(start)))
+        Ok(BufReader::new(Cursor64::new(self.clone()).at(start)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<::bytes::Bytes> {
@@ -77,7 +68,7 @@ impl ChunkReader for At {
             )));
         }
         let mut buffer = vec![0; length];
-        self.file.read_exact_at(&mut buffer, start)?;
+        self.read_exact_at(&mut buffer, start)?;
         Ok(buffer.into())
     }
 }
@@ -111,10 +102,9 @@ fn reader_options(wide: Option<&SchemaRef>) -> ArrowReaderOptions {
 
 impl Source {
     pub(crate) fn open(name: &str, bytes: Bytes) -> Result<Self> {
-        let Bytes::File { file, len, .. } = bytes else {
+        let Bytes::File { at: file, .. } = bytes else {
             return Err(Error::invalid(format!("{name}: Parquet needs a file")));
         };
-        let file = At { file: Arc::new(file), len };
         let metadata = guard("reading the Parquet footer", || {
             ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
                 .map_err(|e| parquet_error("reading the Parquet footer", e))
@@ -203,6 +193,35 @@ impl Source {
             first = end;
         }
         Ok(Box::new(self.read_groups(groups, selection, projection)?))
+    }
+
+    /// Column chunks with some of `rows`.
+    pub(crate) fn explain(&self, rows: std::ops::Range<u64>, projection: Option<&Projection>) -> Explanation {
+        let mask = self.mask(projection);
+        let mut found = Explanation::default();
+        for (i, column) in self.metadata.parquet_schema().columns().iter().enumerate() {
+            if mask.leaf_included(i) {
+                found.columns.push(column.path().string());
+            }
+        }
+        let mut first = 0u64;
+        for group in self.metadata.metadata().row_groups() {
+            let end = first.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0));
+            let touched = rows.end.min(end).saturating_sub(rows.start.max(first));
+            first = end;
+            if touched == 0 {
+                continue;
+            }
+            found.rows += touched;
+            for (i, column) in group.columns().iter().enumerate() {
+                if mask.leaf_included(i) {
+                    found.pages += 1;
+                    let bytes = u64::try_from(column.compressed_size()).unwrap_or(0);
+                    found.bytes = found.bytes.saturating_add(bytes);
+                }
+            }
+        }
+        found
     }
 
     /// Whether rows may be skipped inside a row group: in a damaged column with lists the library's skipping may never end.
