@@ -1,4 +1,4 @@
-//! Where bytes come from: a path, or the standard input.
+//! Where bytes come from: a path, the standard input, or anything that reads at a position.
 //!
 //! Formats that are read from the start get a stream; its first bytes are kept while the format or a
 //! schema is being guessed, and replayed. Formats with an index at their end need a seekable file; standard
@@ -6,10 +6,10 @@
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use pennon_file::io::ReadAt;
 use pennon_file::{Error, Result};
 
 use crate::format::{Format, HEAD_BYTES};
@@ -22,6 +22,11 @@ pub struct Input {
 
 enum Kind {
     Path(PathBuf),
+    /// Memory, or a file that is not on a local disk.
+    At {
+        name: String,
+        reader: Arc<dyn ReadAt>,
+    },
     /// Standard input or a pipe: what was read ahead, and the rest. Gone once it was taken.
     Stream {
         name: String,
@@ -38,6 +43,7 @@ impl std::fmt::Debug for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Self::At { name, .. } => f.debug_tuple("At").field(name).finish(),
             Self::Stream { name, .. } => f.debug_tuple("Stream").field(name).finish(),
         }
     }
@@ -52,6 +58,11 @@ impl Input {
     /// Standard input.
     pub fn stdin() -> Self {
         Self::stream("standard input", Box::new(io::stdin()))
+    }
+
+    /// Anything that reads at a position: bytes in memory, an object in a store. The extension of `name` says what text is.
+    pub fn read_at(name: &str, reader: Arc<dyn ReadAt>) -> Self {
+        Self { kind: Kind::At { name: name.to_owned(), reader } }
     }
 
     /// Anything that can be read once.
@@ -69,15 +80,15 @@ impl Input {
     pub fn name(&self) -> String {
         match &self.kind {
             Kind::Path(path) => path.display().to_string(),
-            Kind::Stream { name, .. } => name.clone(),
+            Kind::At { name, .. } | Kind::Stream { name, .. } => name.clone(),
         }
     }
 
-    /// The path, unless it is a stream.
+    /// The path, if there is one.
     pub fn as_path(&self) -> Option<&Path> {
         match &self.kind {
             Kind::Path(path) => Some(path),
-            Kind::Stream { .. } => None,
+            Kind::At { .. } | Kind::Stream { .. } => None,
         }
     }
 
@@ -85,6 +96,11 @@ impl Input {
     pub(crate) fn open(&self, format: Option<Format>) -> Result<(Format, Bytes)> {
         match &self.kind {
             Kind::Path(path) => self.open_path(path, format),
+            Kind::At { name, reader } => {
+                let at = At::new(reader.clone()).map_err(|e| Error::io(format!("cannot read {name}"), e))?;
+                let path = Path::new(name);
+                at.open(name, path.extension().is_some().then_some(path), format)
+            }
             Kind::Stream { name, stream } => {
                 let mut lock = stream.lock().unwrap_or_else(|e| e.into_inner());
                 let Some(mut stream) = lock.take() else {
@@ -100,7 +116,7 @@ impl Input {
     fn open_path(&self, path: &Path, format: Option<Format>) -> Result<(Format, Bytes)> {
         let name = self.name();
         let fail = |e| Error::io(format!("cannot read {name}"), e);
-        let mut file = File::open(path).map_err(|e| match e.kind() {
+        let file = File::open(path).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => Error::invalid(format!("{name}: no such file")),
             io::ErrorKind::PermissionDenied => {
                 Error::invalid(format!("{name}: permission denied; the file must be readable"))
@@ -116,19 +132,9 @@ impl Input {
             read_up_to(&mut *stream.rest, HEAD_BYTES, &mut stream.ahead).map_err(fail)?;
             return Self::open_stream(&name, stream, format);
         }
-        let format = match format {
-            Some(format) => format,
-            None => {
-                let mut head = Vec::new();
-                read_up_to(&mut file, HEAD_BYTES, &mut head).map_err(fail)?;
-                let mut tail = Vec::new();
-                file.seek(SeekFrom::Start(meta.len().saturating_sub(8))).map_err(fail)?;
-                read_up_to(&mut file, 8, &mut tail).map_err(fail)?;
-                file.rewind().map_err(fail)?;
-                Format::detect(&name, Some(path), &head, Some(&tail))?
-            }
-        };
-        Ok((format, Bytes::File { file, path: Some(path.to_owned()), len: meta.len() }))
+        let at = At { reader: Arc::new(file), len: meta.len() };
+        let (format, _) = at.clone().open(&name, Some(path), format)?;
+        Ok((format, Bytes::File { at, path: Some(path.to_owned()) }))
     }
 
     fn open_stream(name: &str, stream: Stream, format: Option<Format>) -> Result<(Format, Bytes)> {
@@ -143,14 +149,8 @@ impl Input {
             Ok(format) if !format.needs_seek() => Ok((format, Bytes::Stream(replay))),
             Ok(format) => Ok((format, spool(name, replay)?)),
             Err(e) => {
-                let spooled = spool(name, replay)?;
-                let Bytes::File { mut file, path, len } = spooled else { return Err(e) };
-                let mut tail = Vec::new();
-                let end = file.seek(SeekFrom::Start(len.saturating_sub(8)));
-                end.and_then(|_| read_up_to(&mut file, 8, &mut tail))
-                    .map_err(|e| Error::io("cannot read spooled data", e))?;
-                let format = Format::detect(name, None, &ahead, Some(&tail))?;
-                Ok((format, Bytes::File { file, path, len }))
+                let Bytes::File { at, .. } = spool(name, replay)? else { return Err(e) };
+                at.open(name, None, None)
             }
         }
     }
@@ -158,13 +158,55 @@ impl Input {
 
 /// An opened input.
 pub(crate) enum Bytes {
-    /// A regular file, and its path unless it is spooled input without a name.
+    /// Something with a length, and its path if it is a file with a name.
     File {
-        file: File,
+        at: At,
         path: Option<PathBuf>,
-        len: u64,
     },
     Stream(Box<dyn Read + Send>),
+}
+
+/// A file or what serves as one, with the length it had when it was opened.
+#[derive(Clone)]
+pub(crate) struct At {
+    pub(crate) reader: Arc<dyn ReadAt>,
+    pub(crate) len: u64,
+}
+
+impl std::fmt::Debug for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("At").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+impl At {
+    fn new(reader: Arc<dyn ReadAt>) -> io::Result<Self> {
+        let len = reader.len()?;
+        Ok(Self { reader, len })
+    }
+
+    /// Finds the format from both ends, unless `format` says it.
+    fn open(self, name: &str, path: Option<&Path>, format: Option<Format>) -> Result<(Format, Bytes)> {
+        let format = match format {
+            Some(format) => format,
+            None => {
+                let ends = |from: u64, bytes: u64| {
+                    let mut end = vec![0; bytes as usize];
+                    self.read_exact_at(&mut end, from).map(|()| end)
+                };
+                let (head, tail) = (self.len.min(HEAD_BYTES as u64), self.len.min(8));
+                let ends = ends(0, head).and_then(|h| Ok((h, ends(self.len - tail, tail)?)));
+                let (head, tail) = ends.map_err(|e| Error::io(format!("cannot read {name}"), e))?;
+                Format::detect(name, path, &head, Some(&tail))?
+            }
+        };
+        Ok((format, Bytes::File { at: self, path: None }))
+    }
+
+    /// Fills `buffer` with the bytes at `offset`.
+    pub(crate) fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.reader.read_at(offset, buffer)
+    }
 }
 
 fn read_up_to(from: &mut dyn Read, bytes: usize, into: &mut Vec<u8>) -> io::Result<()> {
@@ -180,8 +222,7 @@ fn spool(name: &str, mut stream: Box<dyn Read + Send>) -> Result<Bytes> {
     let mut file = File::options().read(true).write(true).create_new(true).open(&path).map_err(fail)?;
     std::fs::remove_file(&path).map_err(fail)?;
     let len = io::copy(&mut stream, &mut file).map_err(fail)?;
-    file.rewind().map_err(fail)?;
-    Ok(Bytes::File { file, path: None, len })
+    Ok(Bytes::File { at: At { reader: Arc::new(file), len }, path: None })
 }
 
 /// Keeps a copy of everything read through it.
@@ -201,14 +242,13 @@ impl<R: Read> Read for Tee<R> {
 /// Reads a file by position, without the position that clones of a handle share.
 #[derive(Debug, Clone)]
 pub(crate) struct Cursor64 {
-    file: Arc<File>,
+    file: At,
     at: u64,
-    len: u64,
 }
 
 impl Cursor64 {
-    pub(crate) fn new(file: Arc<File>, len: u64) -> Self {
-        Self { file, at: 0, len }
+    pub(crate) fn new(file: At) -> Self {
+        Self { file, at: 0 }
     }
 
     pub(crate) fn at(mut self, at: u64) -> Self {
@@ -219,7 +259,8 @@ impl Cursor64 {
 
 impl Read for Cursor64 {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read_at(buf, self.at)?;
+        let n = self.file.len.saturating_sub(self.at).min(buf.len() as u64) as usize;
+        self.file.read_exact_at(&mut buf[..n], self.at)?;
         self.at += n as u64;
         Ok(n)
     }
@@ -229,7 +270,7 @@ impl Seek for Cursor64 {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let target = match to {
             SeekFrom::Start(at) => Some(at),
-            SeekFrom::End(by) => self.len.checked_add_signed(by),
+            SeekFrom::End(by) => self.file.len.checked_add_signed(by),
             SeekFrom::Current(by) => self.at.checked_add_signed(by),
         };
         self.at =
@@ -253,7 +294,7 @@ impl std::fmt::Debug for FromStart {
 impl FromStart {
     pub(crate) fn new(bytes: Bytes) -> Self {
         match bytes {
-            Bytes::File { file, len, .. } => Self::File(Cursor64::new(Arc::new(file), len)),
+            Bytes::File { at, .. } => Self::File(Cursor64::new(at)),
             Bytes::Stream(stream) => Self::Stream(Mutex::new(Some(stream))),
         }
     }

@@ -1,8 +1,6 @@
 //! Arrow IPC: the file form with its index, and the stream form.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read};
-use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::{Array, RecordBatch, RecordBatchOptions, make_array};
@@ -15,7 +13,7 @@ use pennon_file::{Compression, Error, Result};
 
 use crate::dictionary::Unifier;
 use crate::guard::{arrow_error, guard};
-use crate::input::{Bytes, Cursor64, FromStart};
+use crate::input::{At, Bytes, Cursor64, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
 use crate::reader::{Batches, Selection};
@@ -28,8 +26,7 @@ const WRITING: &str = "writing Arrow IPC";
 /// A file with an index of its batches.
 #[derive(Debug, Clone)]
 pub(crate) struct FileSource {
-    file: Arc<File>,
-    len: u64,
+    file: At,
     schema: SchemaRef,
     /// First row of each batch, and the number of rows at the end.
     starts: Arc<[u64]>,
@@ -37,13 +34,12 @@ pub(crate) struct FileSource {
 
 impl FileSource {
     pub(crate) fn open(name: &str, bytes: Bytes) -> Result<Self> {
-        let Bytes::File { file, len, .. } = bytes else {
+        let Bytes::File { at: file, .. } = bytes else {
             return Err(Error::invalid(format!("{name}: the Arrow IPC file form needs a file")));
         };
-        let file = Arc::new(file);
-        let starts = guard(READING, || batch_starts(&file, len))?;
-        let schema = reader(&file, len, None)?.schema();
-        Ok(Self { file, len, schema, starts: starts.into() })
+        let starts = guard(READING, || batch_starts(&file))?;
+        let schema = reader(&file, None)?.schema();
+        Ok(Self { file, schema, starts: starts.into() })
     }
 
     pub(crate) fn schema(&self) -> SchemaRef {
@@ -60,7 +56,7 @@ impl FileSource {
             columns.sort_unstable();
             columns
         });
-        let mut reader = reader(&self.file, self.len, top_level)?;
+        let mut reader = reader(&self.file, top_level)?;
         // The last batch that starts at or before the first row wanted.
         let first = self.starts.partition_point(|s| *s <= selection.rows.start).saturating_sub(1);
         if first > 0 && first + 1 < self.starts.len() {
@@ -79,13 +75,9 @@ impl FileSource {
     }
 }
 
-fn reader(
-    file: &Arc<File>,
-    len: u64,
-    columns: Option<Vec<usize>>,
-) -> Result<arrow_ipc::reader::FileReader<Cursor64>> {
+fn reader(file: &At, columns: Option<Vec<usize>>) -> Result<arrow_ipc::reader::FileReader<Cursor64>> {
     guard(READING, || {
-        arrow_ipc::reader::FileReader::try_new(Cursor64::new(file.clone(), len), columns)
+        arrow_ipc::reader::FileReader::try_new(Cursor64::new(file.clone()), columns)
             .map_err(|e| arrow_error(READING, e))
     })
 }
@@ -95,7 +87,8 @@ fn reader(
 /// ```text
 /// … batches … | footer (flatbuffer) | i32 footer bytes | "ARROW1"
 /// ```
-fn batch_starts(file: &File, len: u64) -> Result<Vec<u64>> {
+fn batch_starts(file: &At) -> Result<Vec<u64>> {
+    let len = file.len;
     let bad = |what: String| Error::corrupt(format!("{READING}: {what}"));
     if len < 10 {
         return Err(bad(format!(

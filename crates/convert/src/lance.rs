@@ -1,7 +1,6 @@
 //! Lance, through pennon-file.
 
 use std::io::BufWriter;
-use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -30,7 +29,7 @@ impl Source {
         }
         let file = match bytes {
             Bytes::File { path: Some(path), .. } => File::open_with(path, &options)?,
-            Bytes::File { file, .. } => File::from_read_at(Arc::new(file), &options)?,
+            Bytes::File { at, .. } => File::from_read_at(at.reader, &options)?,
             Bytes::Stream(_) => return Err(Error::invalid(format!("{name}: Lance needs a file"))),
         };
         Ok(Self { file })

@@ -1,9 +1,7 @@
 //! Parquet, through the `parquet` crate. The Arrow schema is kept in the file's metadata.
 
-use std::fs::File;
 use std::io::{BufReader, BufWriter};
-use std::os::unix::fs::FileExt;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
@@ -23,7 +21,7 @@ use pennon_file::{Compression, Error, Result};
 
 use crate::dictionary::Unifier;
 use crate::guard::{arrow_error, guard, one_line};
-use crate::input::{Bytes, Cursor64};
+use crate::input::{At, Bytes, Cursor64};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
 use crate::reader::{Batches, Selection};
@@ -43,13 +41,6 @@ pub(crate) struct Source {
     indexed: OnceLock<ArrowReaderMetadata>,
 }
 
-/// Reads at positions; the library's own way shares one position among clones.
-#[derive(Debug, Clone)]
-struct At {
-    file: Arc<File>,
-    len: u64,
-}
-
 impl Length for At {
     fn len(&self) -> u64 {
         self.len
@@ -60,7 +51,7 @@ impl ChunkReader for At {
     type T = BufReader<Cursor64>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        Ok(BufReader::new(Cursor64::new(self.file.clone(), self.len).at(start)))
+        Ok(BufReader::new(Cursor64::new(self.clone()).at(start)))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<::bytes::Bytes> {
@@ -72,7 +63,7 @@ impl ChunkReader for At {
             )));
         }
         let mut buffer = vec![0; length];
-        self.file.read_exact_at(&mut buffer, start)?;
+        self.read_exact_at(&mut buffer, start)?;
         Ok(buffer.into())
     }
 }
@@ -99,10 +90,9 @@ fn parquet_error(what: &str, error: ParquetError) -> Error {
 
 impl Source {
     pub(crate) fn open(name: &str, bytes: Bytes) -> Result<Self> {
-        let Bytes::File { file, len, .. } = bytes else {
+        let Bytes::File { at: file, .. } = bytes else {
             return Err(Error::invalid(format!("{name}: Parquet needs a file")));
         };
-        let file = At { file: Arc::new(file), len };
         let metadata = guard("reading the Parquet footer", || {
             ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
                 .map_err(|e| parquet_error("reading the Parquet footer", e))
