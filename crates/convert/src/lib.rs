@@ -36,6 +36,7 @@ mod guard;
 mod guess;
 mod hash;
 mod input;
+mod inspect_json;
 mod ipc;
 mod json;
 mod lance;
@@ -56,6 +57,7 @@ pub use compare::{Cell, OrderedDifference, Sums, compare_ordered, pairs, schema_
 pub use format::Format;
 pub use guard::panic_is_expected;
 pub use input::Input;
+pub use inspect_json::{inspected_type, inspection_to_json};
 pub use output::{Output, Staged, remove_temporaries};
 pub use projection::{Projection, field_at, leaf_paths, quote_name};
 pub use reader::{Batches, ReadOptions, Reader, Selection, schema_difference};

@@ -1,8 +1,7 @@
 //! `pennon inspect`: what a file is made of.
 
-use pennon::convert::{Format, field_at, type_name};
-use pennon::{ColumnInspection, Error, File, Inspection, PageInspection, Result};
-use serde_json::{Value, json};
+use pennon::convert::{inspected_type, inspection_to_json};
+use pennon::{ColumnInspection, Error, File, Inspection, Result};
 
 use crate::Outcome;
 use crate::args::Source;
@@ -37,7 +36,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     };
     let inspection = file.inspect()?;
     if args.json {
-        line(serde_json::to_string_pretty(&to_json(file, &inspection, args.pages)).unwrap_or_default())?;
+        line(
+            serde_json::to_string_pretty(&inspection_to_json(file, &inspection, args.pages))
+                .unwrap_or_default(),
+        )?;
     } else {
         line(summary(file, &inspection))?;
         line(columns(file, &inspection))?;
@@ -70,7 +72,7 @@ pub(crate) fn columns(file: &File, inspection: &Inspection) -> String {
     for column in &inspection.columns {
         table.add_row(vec![
             cut(&column.path),
-            cut(&type_of(file, column)),
+            cut(&inspected_type(file, column)),
             count(column.pages.len() as u64),
             count(column.num_values),
             size(column.bytes),
@@ -107,14 +109,6 @@ fn trimmed(table: &str) -> String {
     table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// The type by the name that `schema` shows.
-fn type_of(file: &File, column: &ColumnInspection) -> String {
-    let schema = file.schema().ok();
-    schema
-        .and_then(|schema| field_at(&schema, &column.path))
-        .map_or_else(|| column.data_type.clone(), |f| type_name(f.data_type()))
-}
-
 fn encodings(column: &ColumnInspection) -> String {
     let mut text = column.encodings().join("; ");
     if let Some(bytes) = column.blob_bytes {
@@ -129,56 +123,4 @@ fn per_value(column: &ColumnInspection) -> f64 {
 
 fn share(file: &File, column: &ColumnInspection) -> f64 {
     column.bytes as f64 / file.file_bytes().max(1) as f64
-}
-
-/// The shape is a contract: it only grows.
-fn to_json(file: &File, inspection: &Inspection, with_pages: bool) -> Value {
-    let rounded = |x: f64| (x * 1e6).round() / 1e6;
-    let global =
-        inspection.global_buffers.iter().enumerate().map(
-            |(index, b)| json!({ "index": index, "offset": b.offset, "bytes": b.bytes, "kind": b.kind }),
-        );
-    let columns = inspection.columns.iter().enumerate().map(|(index, c)| {
-        let mut column = json!({
-            "index": index,
-            "path": c.path,
-            "type": type_of(file, c),
-            "num_pages": c.pages.len(),
-            "bytes": c.bytes,
-            "num_values": c.num_values,
-            "bytes_per_value": rounded(per_value(c)),
-            "share": rounded(share(file, c)),
-            "encodings": c.encodings(),
-        });
-        if let Some(bytes) = c.blob_bytes {
-            column["blob_bytes"] = bytes.into();
-        }
-        if with_pages {
-            column["pages"] = c.pages.iter().map(page_to_json).collect();
-        }
-        column
-    });
-    json!({
-        "format": Format::Lance.name(),
-        "format_version": file.format_version().to_string(),
-        "file_bytes": file.file_bytes(),
-        "num_rows": file.num_rows(),
-        "metadata_bytes": inspection.metadata_bytes,
-        "global_buffers": global.collect::<Vec<_>>(),
-        "columns": columns.collect::<Vec<_>>(),
-    })
-}
-
-fn page_to_json(page: &PageInspection) -> Value {
-    let buffers: Vec<_> =
-        page.buffers.iter().map(|(offset, bytes)| json!({ "offset": offset, "bytes": bytes })).collect();
-    json!({
-        "first_row": page.first_row,
-        "num_rows": page.num_rows,
-        "num_values": page.num_values,
-        "layout": page.layout,
-        "encoding": page.encoding,
-        "levels": page.levels,
-        "buffers": buffers,
-    })
 }

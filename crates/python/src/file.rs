@@ -1,0 +1,395 @@
+//! An open file.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use arrow_schema::SchemaRef;
+use pennon_convert::{Format, ReadOptions, Reader, Selection};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PySlice, PyTuple};
+
+use crate::capsule;
+use crate::error::Raise;
+use crate::indices::Rows;
+use crate::scan::{Last, PyBatches, PyScan, Wanted, collect, projected, stream};
+use crate::source;
+use crate::stream::{Exported, Stream};
+use crate::table::{metadata, wrap_schema, wrap_table};
+use crate::{inspect, rows};
+
+/// Filters are not built in yet.
+fn no_filter(py: Python<'_>, filter: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match filter {
+        None => Ok(()),
+        Some(_) => Err(crate::error::unsupported(py, "filters are not read yet")),
+    }
+}
+
+/// What a handle and its scans share.
+pub(crate) struct Shared {
+    pub(crate) reader: Reader,
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) by_calls: bool,
+    /// How it was opened, to open it again in another process.
+    format: Option<Format>,
+    mapping: bool,
+    with_schema: bool,
+    schema: SchemaRef,
+    count: OnceLock<u64>,
+    last: Mutex<Option<Last>>,
+}
+
+impl Shared {
+    pub(crate) fn name(&self) -> &str {
+        self.reader.name()
+    }
+
+    /// Rows of the file; formats that do not say are read through once.
+    pub(crate) fn num_rows(&self, py: Python<'_>) -> PyResult<u64> {
+        if let Some(rows) = self.reader.num_rows() {
+            return Ok(rows);
+        }
+        if let Some(rows) = self.count.get() {
+            return Ok(*rows);
+        }
+        let mut rows = 0;
+        let mut batches = py.detach(|| self.reader.batches(&Selection::default())).raise(py)?;
+        while let Some(batch) = py.detach(|| batches.next()) {
+            rows += batch.raise(py)?.num_rows() as u64;
+            py.check_signals()?;
+        }
+        Ok(*self.count.get_or_init(|| rows))
+    }
+
+    pub(crate) fn remember(&self, wanted: Wanted, taken: Option<Arc<[u64]>>, rows: Arc<AtomicU64>) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Last { wanted, taken, rows });
+    }
+}
+
+/// Opens a file to read: Lance, Parquet, Arrow IPC, CSV or JSON lines, told by its content.
+///
+/// Parameters
+/// ----------
+/// src
+///     A path, bytes, or a file-like object: one with ``read_at(offset, nbytes)`` (or pyarrow's ``read_at(nbytes, offset)``),
+///     or with ``seek`` and ``read``. Nothing is read whole; pieces are read where they are needed.
+/// format
+///     ``"lance"``, ``"parquet"``, ``"arrow"``, ``"arrows"``, ``"csv"`` or ``"jsonl"``, instead of looking at the content.
+/// schema
+///     Types for the columns of a CSV or JSON lines file, instead of guessing them.
+/// mapping
+///     Whether a local file may be mapped into memory. Say ``False`` where another process may cut the file short.
+///
+/// >>> import pennon
+/// >>> f = pennon.open("birds.lance")
+/// >>> f.num_rows, f.columns
+/// (3, ['name', 'wings'])
+#[pyfunction]
+#[pyo3(signature = (src, *, format=None, schema=None, mapping=true))]
+pub(crate) fn open(
+    src: &Bound<'_, PyAny>,
+    format: Option<&str>,
+    schema: Option<&Bound<'_, PyAny>>,
+    mapping: bool,
+) -> PyResult<PyFile> {
+    let py = src.py();
+    let mut options = ReadOptions::default();
+    options.format = format.map(str::parse).transpose().raise(py)?;
+    options.mapping = mapping;
+    options.schema = schema.map(capsule::import_schema).transpose()?.map(Arc::new);
+    let opened = source::open(src, &options)?;
+    let shared = Shared {
+        schema: opened.reader.schema(),
+        reader: opened.reader,
+        path: opened.path,
+        by_calls: opened.by_calls,
+        format: options.format,
+        mapping,
+        with_schema: options.schema.is_some(),
+        count: OnceLock::new(),
+        last: Mutex::new(None),
+    };
+    Ok(PyFile { shared: Arc::new(shared) })
+}
+
+/// An open file. It has no position and no thread of its own: any number of threads may use it at once, it works on in a
+/// forked child, and the handle of a path can be pickled.
+///
+/// >>> import pennon
+/// >>> f = pennon.open("birds.lance")
+/// >>> len(f)
+/// 3
+/// >>> f[-1]
+/// {'name': 'owl', 'wings': 2}
+#[pyclass(frozen, module = "pennon", name = "File")]
+pub(crate) struct PyFile {
+    shared: Arc<Shared>,
+}
+
+impl PyFile {
+    fn taken(&self, py: Python<'_>, rows: Vec<u64>, wanted: Wanted) -> PyResult<Stream> {
+        let schema = projected(py, &self.shared, wanted.columns.as_deref())?;
+        let counter = Arc::new(AtomicU64::new(0));
+        let shared = self.shared.clone();
+        let (selection, counted) = (wanted.selection(&shared), counter.clone());
+        let start = move || {
+            let rows: Arc<[u64]> = rows.into();
+            shared.remember(wanted, Some(rows.clone()), counted);
+            shared.reader.take(&rows, &selection)
+        };
+        Ok(Stream::new(schema, counter, Box::new(start)))
+    }
+
+    fn rows<'a>(&'a self, py: Python<'_>) -> PyResult<Rows<'a>> {
+        Ok(Rows { name: self.shared.name(), count: self.shared.num_rows(py)? })
+    }
+
+    fn take_rows<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Vec<u64>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let stream = self.taken(py, rows, Wanted { columns, ..Wanted::default() })?;
+        wrap_table(py, stream.schema(), collect(py, stream)?)
+    }
+}
+
+#[pymethods]
+impl PyFile {
+    /// The schema of the columns.
+    #[getter]
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap_schema(py, self.shared.schema.clone())
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.shared.schema.fields().iter().map(|f| f.name().clone()).collect()
+    }
+
+    /// Rows of the file. Formats that do not say (CSV, JSON lines, Arrow streams) are read through for it, once.
+    #[getter]
+    fn num_rows(&self, py: Python<'_>) -> PyResult<u64> {
+        self.shared.num_rows(py)
+    }
+
+    /// The format: ``"lance"``, ``"parquet"``, ``"arrow"``, ``"arrows"``, ``"csv"`` or ``"jsonl"``.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.shared.reader.format().name()
+    }
+
+    /// The version of the Lance format, as in ``"2.1"``; ``None`` for other formats.
+    #[getter]
+    fn format_version(&self) -> Option<String> {
+        self.shared.reader.as_lance().map(|f| f.format_version().to_string())
+    }
+
+    /// Key-value metadata of the schema.
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        metadata(py, self.shared.schema.metadata())
+    }
+
+    /// The path as it was given, or ``None`` for bytes and file-like objects.
+    #[getter]
+    fn path(&self) -> Option<String> {
+        self.shared.path.as_ref().map(|p| p.display().to_string())
+    }
+
+    /// A scan to be handed on: iterable, and an Arrow stream for other libraries.
+    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None, batch_size=None, batch_bytes=None, threads=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        filter: Option<&Bound<'_, PyAny>>,
+        offset: u64,
+        limit: Option<u64>,
+        batch_size: Option<usize>,
+        batch_bytes: Option<usize>,
+        threads: Option<usize>,
+    ) -> PyResult<PyScan> {
+        projected(py, &self.shared, columns.as_deref())?;
+        let wanted = Wanted {
+            columns,
+            filter: no_filter(py, filter)?,
+            offset,
+            limit,
+            batch_size,
+            batch_bytes,
+            threads,
+        };
+        Ok(PyScan { shared: self.shared.clone(), wanted })
+    }
+
+    /// Reads columns and rows into a table: a ``pyarrow.Table`` where pyarrow is installed, else a :class:`pennon.Table`.
+    ///
+    /// Columns are named by paths: ``"a"``, ``"a.b"`` for a field of a struct, ``"a.item"`` for the items of a list.
+    ///
+    /// >>> import pennon
+    /// >>> pennon.open("birds.lance").to_table(columns=["name"], limit=2).to_pylist()
+    /// [{'name': 'auk'}, {'name': 'kiwi'}]
+    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None))]
+    fn to_table<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Option<Vec<String>>,
+        filter: Option<&Bound<'_, PyAny>>,
+        offset: u64,
+        limit: Option<u64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let stream = stream(
+            py,
+            &self.shared,
+            &Wanted { columns, filter: no_filter(py, filter)?, offset, limit, ..Wanted::default() },
+        )?;
+        wrap_table(py, stream.schema(), collect(py, stream)?)
+    }
+
+    /// The same batch by batch. ``batch_size`` is the most rows of a batch and ``batch_bytes`` about the most bytes, whichever
+    /// is met first; ``threads`` is how many decode ahead.
+    ///
+    /// >>> import pennon
+    /// >>> [batch.num_rows for batch in pennon.open("birds.lance").to_batches(batch_size=2)]
+    /// [2, 1]
+    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None, batch_size=None, batch_bytes=None, threads=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn to_batches(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        filter: Option<&Bound<'_, PyAny>>,
+        offset: u64,
+        limit: Option<u64>,
+        batch_size: Option<usize>,
+        batch_bytes: Option<usize>,
+        threads: Option<usize>,
+    ) -> PyResult<PyBatches> {
+        let wanted = Wanted {
+            columns,
+            filter: no_filter(py, filter)?,
+            offset,
+            limit,
+            batch_size,
+            batch_bytes,
+            threads,
+        };
+        PyBatches::new(stream(py, &self.shared, &wanted)?)
+    }
+
+    /// The first rows.
+    #[pyo3(signature = (n=10, columns=None))]
+    fn head<'py>(
+        &self,
+        py: Python<'py>,
+        n: u64,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.to_table(py, columns, None, 0, Some(n))
+    }
+
+    /// Rows by number, in the order asked, repeats kept: a list, range, slice, NumPy or Arrow array of numbers.
+    ///
+    /// A number that is negative or past the end raises an ``IndexError`` before anything is read.
+    ///
+    /// >>> import pennon
+    /// >>> pennon.open("birds.lance").take([2, 0, 2], columns=["name"]).to_pylist()
+    /// [{'name': 'owl'}, {'name': 'auk'}, {'name': 'owl'}]
+    #[pyo3(signature = (indices, columns=None))]
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        indices: &Bound<'py, PyAny>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let rows = self.rows(py)?.all(indices)?;
+        self.take_rows(py, rows, columns)
+    }
+
+    /// Rows of the file.
+    fn count_rows(&self, py: Python<'_>) -> PyResult<u64> {
+        self.shared.num_rows(py)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(usize::try_from(self.shared.num_rows(py)?)?)
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, which: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let file = self.rows(py)?;
+        if let Ok(slice) = which.cast::<PySlice>() {
+            let (start, step, len) = file.slice(slice)?;
+            if step != 1 {
+                return self.take_rows(py, file.all(which)?, None);
+            }
+            return self.to_table(py, None, None, start, Some(len as u64));
+        }
+        if !which.hasattr("__index__")? {
+            return Err(PyTypeError::new_err(format!(
+                "rows are found by an integer or a slice, found {}; columns by to_table(columns=[…])",
+                which.get_type().name()?
+            )));
+        }
+        let row = file.one(which)?;
+        let batches = collect(py, self.taken(py, vec![row], Wanted::default())?)?;
+        let dict =
+            batches.first().map(|b| rows::dicts(py, b)).transpose()?.and_then(|d| d.into_iter().next());
+        dict.map(Bound::into_any)
+            .ok_or_else(|| crate::error::unsupported(py, format!("row {row} was not read")))
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let _ = py;
+        Err(PyTypeError::new_err("iterate over to_batches(), or over rows by f[i]"))
+    }
+
+    /// What the file is made of, as ``pennon inspect --json --pages`` prints it: pages, layouts, encodings, bytes.
+    fn inspect<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        inspect::inspect(py, &self.shared)
+    }
+
+    fn __repr__(&self) -> String {
+        let rows = self.shared.reader.num_rows().map_or(String::new(), |n| format!("{n} rows, "));
+        let columns = self.shared.schema.fields().len();
+        format!("<pennon.File {} ({}): {rows}{columns} columns>", self.shared.name(), self.format())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let shared = &*self.shared;
+        let Some(path) = &shared.path else {
+            return Err(PyTypeError::new_err(format!(
+                "the handle of {} cannot be pickled: only that of a path can be opened again elsewhere",
+                shared.name()
+            )));
+        };
+        if shared.with_schema {
+            return Err(PyTypeError::new_err("a handle opened with a schema cannot be pickled"));
+        }
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let reopen = py.import("pennon._values")?.getattr("reopen")?;
+        let format = shared.format.map(|f| f.name());
+        let arguments = (absolute.into_os_string(), format, shared.mapping).into_pyobject(py)?;
+        Ok((reopen, arguments))
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        capsule::export_schema(py, &self.shared.schema)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        let stream = stream(py, &self.shared, &Wanted::default())?;
+        capsule::export_stream(py, Box::new(Exported(stream)))
+    }
+}
