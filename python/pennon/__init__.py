@@ -27,6 +27,7 @@ from ._pennon import (
     Array,
     Batches,
     Buffer,
+    Expression,
     Field,
     File,
     RecordBatch,
@@ -35,11 +36,21 @@ from ._pennon import (
     Table,
     Writer,
     __version__,
+    col,
+    expr,
     open,
     schema,
     write,
 )
 from ._values import MonthDayNano
+
+
+def scan_polars(source, *, format=None):
+    """A ``polars.LazyFrame`` of a file (a path, or an open :class:`File`), with columns, rows and predicates pushed down."""
+    from ._polars import scan_polars
+
+    return scan_polars(source, format=format)
+
 
 __all__ = [
     "Array",
@@ -48,6 +59,7 @@ __all__ = [
     "ColumnNotFound",
     "CorruptFile",
     "Error",
+    "Expression",
     "Field",
     "File",
     "InvalidArgument",
@@ -64,7 +76,10 @@ __all__ = [
     "Unsupported",
     "Writer",
     "__version__",
+    "col",
+    "expr",
     "open",
+    "scan_polars",
     "schema",
     "write",
 ]

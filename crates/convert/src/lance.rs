@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pennon_file::filter::Predicate;
 use pennon_file::io::MappingPolicy;
-use pennon_file::{BlobView, Error, File, FileWriter, OpenOptions, Result, Scan, WriteOptions};
+use pennon_file::{BlobView, Error, Explanation, File, FileWriter, OpenOptions, Result, Scan, WriteOptions};
 
 use crate::input::Bytes;
 use crate::output::{Buffered, Output, Staged, unbuffer};
@@ -65,6 +65,18 @@ impl Source {
             scan = scan.columns(projection.paths_in_file_order());
         }
         scan
+    }
+
+    pub(crate) fn explain(&self, selection: &Selection) -> Result<Explanation> {
+        let mut scan = self.file.scan();
+        if let Some(columns) = &selection.columns {
+            scan = scan.columns(columns);
+        }
+        if let Some(predicate) = &selection.filter {
+            return scan.filter(predicate.clone()).explain();
+        }
+        let rows = self.file.num_rows();
+        scan.rows(selection.rows.start.min(rows)..selection.rows.end.min(rows)).explain()
     }
 
     /// The rows that pass a predicate, as many as `selection` may want, from the first.

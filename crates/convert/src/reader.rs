@@ -114,11 +114,11 @@ pub struct Reader {
     name: String,
     format: Format,
     path: Option<PathBuf>,
-    source: Source,
+    pub(crate) source: Source,
 }
 
 #[derive(Debug)]
-enum Source {
+pub(crate) enum Source {
     Lance(lance::Source),
     Parquet(parquet::Source),
     Arrow(ipc::FileSource),
@@ -185,7 +185,7 @@ impl Reader {
         })
     }
 
-    fn projection(&self, columns: Option<&[String]>) -> Result<Option<Projection>> {
+    pub(crate) fn projection(&self, columns: Option<&[String]>) -> Result<Option<Projection>> {
         let Some(columns) = columns else { return Ok(None) };
         if let Source::Lance(s) = &self.source
             && let Some(projection) = s.projection(&self.name, columns)

@@ -50,7 +50,7 @@ pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInsp
 
 pub use limits::Limits;
 pub use read::{File, OpenOptions};
-pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Scan, Take, TakeBatches};
+pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Explanation, Scan, Take, TakeBatches};
 pub use schema::BlobView;
 pub use verify::VerifyReport;
 pub use version::FormatVersion;

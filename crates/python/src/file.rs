@@ -8,24 +8,17 @@ use arrow_schema::SchemaRef;
 use pennon_convert::{Format, ReadOptions, Reader, Selection};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PySlice, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyMemoryView, PySlice, PyTuple};
 
-use crate::capsule;
+use crate::capsule::{self, Buffer};
 use crate::error::Raise;
+use crate::expr::predicate;
 use crate::indices::Rows;
-use crate::scan::{Last, PyBatches, PyScan, Wanted, collect, projected, stream};
+use crate::scan::{Last, PyBatches, PyScan, Wanted, collect, explain, projected, stream};
 use crate::source;
 use crate::stream::{Exported, Stream};
 use crate::table::{metadata, wrap_schema, wrap_table};
 use crate::{inspect, rows};
-
-/// Filters are not built in yet.
-fn no_filter(py: Python<'_>, filter: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-    match filter {
-        None => Ok(()),
-        Some(_) => Err(crate::error::unsupported(py, "filters are not read yet")),
-    }
-}
 
 /// What a handle and its scans share.
 pub(crate) struct Shared {
@@ -36,7 +29,6 @@ pub(crate) struct Shared {
     format: Option<Format>,
     mapping: bool,
     with_schema: bool,
-    schema: SchemaRef,
     count: OnceLock<u64>,
     last: Mutex<Option<Last>>,
 }
@@ -44,6 +36,11 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn name(&self) -> &str {
         self.reader.name()
+    }
+
+    /// The schema of all columns, which a wide file is asked for when it is first wanted.
+    pub(crate) fn schema(&self, py: Python<'_>) -> PyResult<SchemaRef> {
+        py.detach(|| self.reader.schema()).raise(py)
     }
 
     /// Rows of the file; formats that do not say are read through once.
@@ -101,7 +98,6 @@ pub(crate) fn open(
     options.schema = schema.map(capsule::import_schema).transpose()?.map(Arc::new);
     let opened = source::open(src, &options)?;
     let shared = Shared {
-        schema: opened.reader.schema(),
         reader: opened.reader,
         path: opened.path,
         by_calls: opened.by_calls,
@@ -162,13 +158,13 @@ impl PyFile {
     /// The schema of the columns.
     #[getter]
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap_schema(py, self.shared.schema.clone())
+        wrap_schema(py, self.shared.schema(py)?)
     }
 
     /// Names of the columns.
     #[getter]
-    fn columns(&self) -> Vec<String> {
-        self.shared.schema.fields().iter().map(|f| f.name().clone()).collect()
+    fn columns(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.shared.schema(py)?.fields().iter().map(|f| f.name().clone()).collect())
     }
 
     /// Rows of the file. Formats that do not say (CSV, JSON lines, Arrow streams) are read through for it, once.
@@ -192,7 +188,7 @@ impl PyFile {
     /// Key-value metadata of the schema.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        metadata(py, self.shared.schema.metadata())
+        metadata(py, self.shared.schema(py)?.metadata())
     }
 
     /// The path as it was given, or ``None`` for bytes and file-like objects.
@@ -218,7 +214,7 @@ impl PyFile {
         projected(py, &self.shared, columns.as_deref())?;
         let wanted = Wanted {
             columns,
-            filter: no_filter(py, filter)?,
+            filter: predicate(py, &self.shared, filter)?,
             offset,
             limit,
             batch_size,
@@ -247,7 +243,13 @@ impl PyFile {
         let stream = stream(
             py,
             &self.shared,
-            &Wanted { columns, filter: no_filter(py, filter)?, offset, limit, ..Wanted::default() },
+            &Wanted {
+                columns,
+                filter: predicate(py, &self.shared, filter)?,
+                offset,
+                limit,
+                ..Wanted::default()
+            },
         )?;
         wrap_table(py, stream.schema(), collect(py, stream)?)
     }
@@ -273,7 +275,7 @@ impl PyFile {
     ) -> PyResult<PyBatches> {
         let wanted = Wanted {
             columns,
-            filter: no_filter(py, filter)?,
+            filter: predicate(py, &self.shared, filter)?,
             offset,
             limit,
             batch_size,
@@ -312,9 +314,80 @@ impl PyFile {
         self.take_rows(py, rows, columns)
     }
 
-    /// Rows of the file.
-    fn count_rows(&self, py: Python<'_>) -> PyResult<u64> {
-        self.shared.num_rows(py)
+    /// Rows of the file, or of those the rows for which a filter is true.
+    ///
+    /// >>> import pennon
+    /// >>> pennon.open("birds.lance").count_rows("wings = 0")
+    /// 1
+    #[pyo3(signature = (filter=None))]
+    fn count_rows(&self, py: Python<'_>, filter: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+        let Some(filter) = predicate(py, &self.shared, filter)? else { return self.shared.num_rows(py) };
+        // Batches without columns: their rows are counted, and signals are looked at between them.
+        let wanted = Wanted { columns: Some(Vec::new()), filter: Some(filter), ..Wanted::default() };
+        let mut stream = stream(py, &self.shared, &wanted)?;
+        let mut rows = 0;
+        while let Some(batch) = py.detach(|| stream.next()) {
+            rows += batch.raise(py)?.num_rows() as u64;
+            py.check_signals()?;
+        }
+        Ok(rows)
+    }
+
+    /// The numbers of the rows for which a filter is true, ascending: a ``memoryview`` of 64-bit integers without sign, which
+    /// ``numpy.frombuffer(…, "uint64")`` and :meth:`take` understand.
+    ///
+    /// >>> import pennon
+    /// >>> list(pennon.open("birds.lance").row_numbers("wings > 0"))
+    /// [0, 2]
+    fn row_numbers<'py>(&self, py: Python<'py>, filter: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(filter) = predicate(py, &self.shared, Some(filter))? else {
+            return Err(PyTypeError::new_err("row_numbers wants a filter, found None"));
+        };
+        let shared = &*self.shared;
+        let threads = usize::from(shared.by_calls);
+        let mut found = py.detach(|| shared.reader.row_numbers(&filter, threads)).raise(py)?;
+        let mut all: Vec<u64> = Vec::new();
+        while let Some(rows) = py.detach(|| found.next()) {
+            all.extend(rows.raise(py)?);
+            py.check_signals()?;
+        }
+        let buffer = Bound::new(py, Buffer(arrow_buffer::Buffer::from_vec(all)))?;
+        PyMemoryView::from(&buffer)?.call_method1("cast", ("Q",))
+    }
+
+    /// What a scan would read, told from the file's metadata: ``{"columns", "filter_columns", "rows", "pages", "bytes",
+    /// "filter_bytes"}``. Bytes are those of the pages that hold the rows, so the most that is read; of a Parquet file ``pages``
+    /// counts column chunks.
+    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Option<Vec<String>>,
+        filter: Option<&Bound<'py, PyAny>>,
+        offset: u64,
+        limit: Option<u64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        projected(py, &self.shared, columns.as_deref())?;
+        let filter = predicate(py, &self.shared, filter)?;
+        explain(py, &self.shared, &Wanted { columns, filter, offset, limit, ..Wanted::default() })
+    }
+
+    /// What the last scan or take of this handle asked of the file, by whatever library: ``{"kind", "columns", "filter", "offset",
+    /// "limit", "rows", "read_columns", "pages", "bytes"}``, or ``None`` before the first. ``rows`` were handed out; pages and
+    /// bytes are those that were planned, as in :meth:`explain`.
+    #[getter]
+    fn last_scan<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let last = self.shared.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        last.map(|last| last.describe(py, &self.shared)).transpose()
+    }
+
+    /// The file as a ``pyarrow.dataset.Dataset``: DuckDB, Polars and pandas use it, and their columns and filters reach the file.
+    fn to_dataset<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pennon.dataset")?.getattr("Dataset")?.call1((slf,))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pennon._html")?.call_method1("render", (slf,))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -354,10 +427,10 @@ impl PyFile {
         inspect::inspect(py, &self.shared)
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let rows = self.shared.reader.num_rows().map_or(String::new(), |n| format!("{n} rows, "));
-        let columns = self.shared.schema.fields().len();
-        format!("<pennon.File {} ({}): {rows}{columns} columns>", self.shared.name(), self.format())
+        let columns = self.shared.schema(py)?.fields().len();
+        Ok(format!("<pennon.File {} ({}): {rows}{columns} columns>", self.shared.name(), self.format()))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
@@ -379,7 +452,7 @@ impl PyFile {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::export_schema(py, &self.shared.schema)
+        capsule::export_schema(py, &*self.shared.schema(py)?)
     }
 
     #[pyo3(signature = (requested_schema=None))]

@@ -4,6 +4,7 @@
 //! ```text
 //! source.rs   path, bytes, file-like object ──▶ Reader          file.rs scan.rs   File, Scan, iterators of batches
 //! data.rs     anything that holds a table ──▶ batches           write.rs          Writer
+//! expr.rs     conditions ──▶ Predicate
 //!   numpy.rs infer.rs build.rs  arrays and Python values        table.rs          Table, RecordBatch, Array, Schema, Field
 //! capsule.rs  the Arrow PyCapsule interface, both ways          rows.rs           Arrow values ──▶ Python values
 //! ```
@@ -16,6 +17,7 @@ mod build;
 mod capsule;
 mod data;
 mod error;
+mod expr;
 mod file;
 mod indices;
 mod infer;
@@ -34,6 +36,8 @@ mod write;
 mod _pennon {
     #[pymodule_export]
     use super::capsule::Buffer;
+    #[pymodule_export]
+    use super::expr::{Expression, col, expr};
     #[pymodule_export]
     use super::file::{PyFile, open};
     #[pymodule_export]

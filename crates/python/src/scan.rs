@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pennon_convert::Selection;
+use pennon_file::Explanation;
+use pennon_file::filter::Predicate;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict};
 
 use crate::capsule;
 use crate::error::{Raise, no_column};
@@ -19,7 +21,7 @@ use crate::table::{wrap_batch, wrap_schema, wrap_table};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) columns: Option<Vec<String>>,
-    pub(crate) filter: (),
+    pub(crate) filter: Option<Predicate>,
     pub(crate) offset: u64,
     pub(crate) limit: Option<u64>,
     pub(crate) batch_size: Option<usize>,
@@ -31,8 +33,10 @@ impl Wanted {
     /// The same in the terms of the readers.
     pub(crate) fn selection(&self, shared: &Shared) -> Selection {
         let end = self.limit.map_or(u64::MAX, |limit| self.offset.saturating_add(limit));
-        let mut selection =
-            Selection::default().with_columns(self.columns.clone()).with_rows(self.offset..end);
+        let mut selection = Selection::default()
+            .with_columns(self.columns.clone())
+            .with_filter(self.filter.clone())
+            .with_rows(self.offset..end);
         if let Some(rows) = self.batch_size {
             selection = selection.with_batch_rows(rows.max(1));
         }
@@ -47,7 +51,7 @@ impl Wanted {
 
 /// The columns asked, or the exception that names the one that is not there.
 pub(crate) fn projected(py: Python<'_>, shared: &Shared, columns: Option<&[String]>) -> PyResult<SchemaRef> {
-    match shared.reader.projected_schema(columns) {
+    match py.detach(|| shared.reader.projected_schema(columns)) {
         Err(e) if e.kind() == pennon_file::ErrorKind::Invalid => Err(no_column(py, &e)),
         other => other.raise(py),
     }
@@ -108,6 +112,11 @@ impl PyScan {
         self.to_batches(py)
     }
 
+    /// What it would read; see :meth:`File.explain`.
+    fn explain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        explain(py, &self.shared, &self.wanted)
+    }
+
     fn __repr__(&self) -> String {
         format!("<pennon.Scan of {}>", self.shared.name())
     }
@@ -159,6 +168,27 @@ impl PyBatches {
     }
 }
 
+/// What would be read, as a dict.
+pub(crate) fn explain<'py>(
+    py: Python<'py>,
+    shared: &Shared,
+    wanted: &Wanted,
+) -> PyResult<Bound<'py, PyDict>> {
+    let found = py.detach(|| shared.reader.explain(&wanted.selection(shared))).raise(py)?;
+    planned(py, &found)
+}
+
+fn planned<'py>(py: Python<'py>, found: &Explanation) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("columns", &found.columns)?;
+    dict.set_item("filter_columns", &found.filter_columns)?;
+    dict.set_item("rows", found.rows)?;
+    dict.set_item("pages", found.pages)?;
+    dict.set_item("bytes", found.bytes)?;
+    dict.set_item("filter_bytes", found.filter_bytes)?;
+    Ok(dict)
+}
+
 /// What the last scan or take of a handle was.
 #[derive(Debug, Clone)]
 pub(crate) struct Last {
@@ -169,7 +199,24 @@ pub(crate) struct Last {
 }
 
 impl Last {
-    pub(crate) fn rows(&self) -> u64 {
-        self.rows.load(Ordering::Relaxed)
+    /// As a dict: what was asked of the file, what that was planned to read, and the rows handed out so far.
+    pub(crate) fn describe<'py>(&self, py: Python<'py>, shared: &Shared) -> PyResult<Bound<'py, PyDict>> {
+        let selection = self.wanted.selection(shared);
+        let plan = || match &self.taken {
+            Some(rows) => shared.reader.explain_take(rows, &selection),
+            None => shared.reader.explain(&selection),
+        };
+        let plan = py.detach(plan).raise(py)?;
+        let dict = PyDict::new(py);
+        dict.set_item("kind", if self.taken.is_some() { "take" } else { "scan" })?;
+        dict.set_item("columns", &self.wanted.columns)?;
+        dict.set_item("filter", self.wanted.filter.as_ref().map(ToString::to_string))?;
+        dict.set_item("offset", self.wanted.offset)?;
+        dict.set_item("limit", self.wanted.limit)?;
+        dict.set_item("rows", self.rows.load(Ordering::Relaxed))?;
+        dict.set_item("read_columns", &plan.columns)?;
+        dict.set_item("pages", plan.pages)?;
+        dict.set_item("bytes", plan.bytes)?;
+        Ok(dict)
     }
 }

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone)]
 pub struct Scan {
     pub(super) file: File,
-    columns: Option<Vec<String>>,
+    pub(super) columns: Option<Vec<String>>,
     pub(super) rows: Range<u64>,
     pub(super) limit: u64,
     pub(super) batch_rows: usize,

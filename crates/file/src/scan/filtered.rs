@@ -134,7 +134,7 @@ fn prefer_mapping(scan: &Scan) {
 }
 
 /// The columns of a predicate, and the predicate in their terms.
-fn bound(scan: &Scan, predicate: &Predicate) -> Result<(Projected, Bound)> {
+pub(super) fn bound(scan: &Scan, predicate: &Predicate) -> Result<(Projected, Bound)> {
     let columns = predicate.columns();
     let paths: Vec<String> = columns.iter().map(|c| c.path().to_owned()).collect();
     // The second of a name is the second only beside the first.

@@ -11,6 +11,7 @@
 
 mod batch;
 mod batches;
+mod explain;
 #[cfg(feature = "filter")]
 mod filtered;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod take;
 
 pub(crate) use batch::Projected;
 pub use batches::{Batches, Scan};
+pub use explain::Explanation;
 pub use take::{Take, TakeBatches};
 
 /// Arrow bytes that a batch may hold, unless told otherwise.
