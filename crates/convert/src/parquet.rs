@@ -1,7 +1,7 @@
 //! Parquet, through the `parquet` crate. The Arrow schema is kept in the file's metadata.
 
 use std::io::{BufReader, BufWriter};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{Schema, SchemaRef};
@@ -193,35 +193,6 @@ impl Source {
             first = end;
         }
         Ok(Box::new(self.read_groups(groups, selection, projection)?))
-    }
-
-    /// Column chunks with some of `rows`.
-    pub(crate) fn explain(&self, rows: std::ops::Range<u64>, projection: Option<&Projection>) -> Explanation {
-        let mask = self.mask(projection);
-        let mut found = Explanation::default();
-        for (i, column) in self.metadata.parquet_schema().columns().iter().enumerate() {
-            if mask.leaf_included(i) {
-                found.columns.push(column.path().string());
-            }
-        }
-        let mut first = 0u64;
-        for group in self.metadata.metadata().row_groups() {
-            let end = first.saturating_add(u64::try_from(group.num_rows()).unwrap_or(0));
-            let touched = rows.end.min(end).saturating_sub(rows.start.max(first));
-            first = end;
-            if touched == 0 {
-                continue;
-            }
-            found.rows += touched;
-            for (i, column) in group.columns().iter().enumerate() {
-                if mask.leaf_included(i) {
-                    found.pages += 1;
-                    let bytes = u64::try_from(column.compressed_size()).unwrap_or(0);
-                    found.bytes = found.bytes.saturating_add(bytes);
-                }
-            }
-        }
-        found
     }
 
     /// Column chunks with some of `rows`.

@@ -78,15 +78,6 @@ impl Take {
         Ok((self.file.project_as(self.columns.as_deref(), self.blobs)?, Order::of(&self.rows).ranges))
     }
 
-    /// The columns, and the rows as ascending ranges, for whoever wants to know what would be read.
-    pub(super) fn planned(&self) -> Result<(Projected, Vec<Range<u64>>)> {
-        let num_rows = self.file.num_rows();
-        if let Some(row) = self.rows.iter().find(|r| **r >= num_rows) {
-            return Err(Error::invalid(format!("row {row} is out of range: the file has {num_rows} rows")));
-        }
-        Ok((self.file.project_as(self.columns.as_deref(), self.blobs)?, Order::of(&self.rows).ranges))
-    }
-
     /// All batches; usually one.
     ///
     /// # Errors
