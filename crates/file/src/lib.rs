@@ -43,7 +43,9 @@ mod verify;
 mod version;
 mod write;
 
-pub use blob::{Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver};
+pub use blob::{
+    Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver,
+};
 pub use choose::Compression;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInspection};

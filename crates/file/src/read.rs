@@ -326,7 +326,8 @@ impl File {
         if let Some(known) = place.and_then(OnceLock::get) {
             return Ok(known.clone());
         }
-        let list = Arc::new(ListColumn::new(self.record(column)?, &self.facts()).map_err(|e| self.in_file(e))?);
+        let list =
+            Arc::new(ListColumn::new(self.record(column)?, &self.facts()).map_err(|e| self.in_file(e))?);
         if let Some(place) = place {
             let _ = place.set(list.clone());
         }
@@ -339,7 +340,8 @@ impl File {
     }
 
     fn record(&self, column: u32) -> Result<ColumnRecord> {
-        let records = drive(&self.inner.source, ReadColumns::new(&self.inner.metadata, vec![self.place(column)?]))?;
+        let records =
+            drive(&self.inner.source, ReadColumns::new(&self.inner.metadata, vec![self.place(column)?]))?;
         match records.into_iter().next() {
             Some(record) => Ok(record),
             None => Err(crate::Error::invalid("a column was not read")),

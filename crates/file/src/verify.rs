@@ -76,7 +76,8 @@ impl File {
         for (i, (leaf, steps)) in leaves.into_iter().zip(tables.schema.leaf_steps()).enumerate() {
             report.columns += 1;
             self.source().check_unchanged()?;
-            match tables.schema.project_steps(&[steps]).and_then(|p| self.projected(p, BlobView::Descriptors)) {
+            match tables.schema.project_steps(&[steps]).and_then(|p| self.projected(p, BlobView::Descriptors))
+            {
                 Ok(projected) => self.verify_column(&projected, &mut walk, &mut report),
                 Err(e) => report.faults.push(e.in_column(&leaf.path)),
             }

@@ -19,11 +19,7 @@ use pennon_file::WriteOptions;
 fn every_golden_file_is_read_equal_to_its_expected_values() {
     let all = goldens();
     let only = std::env::var("PENNON_ONLY").unwrap_or_default();
-    let files: Vec<&Golden> = all
-        .files
-        .iter()
-        .filter(|g| g.case.contains(&only))
-        .collect();
+    let files: Vec<&Golden> = all.files.iter().filter(|g| g.case.contains(&only)).collect();
     let failures = each(&files, |golden| check(golden));
     println!("golden: {} of {} read equal", files.len() - failures.len(), files.len());
     no_failures("golden", &failures, |i| files[i].name());

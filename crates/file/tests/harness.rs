@@ -162,7 +162,8 @@ fn golden_values_are_found_and_equal_themselves() {
 fn the_official_library_is_asked_and_its_answers_are_compared() {
     let Some(python) = common::official::python("harness") else { return };
     let goldens = common::shared::goldens();
-    let wanted = |g: &&common::shared::Golden| !g.is_blob() && ["2.0", "2.1", "2.2"].contains(&g.version.as_str());
+    let wanted =
+        |g: &&common::shared::Golden| !g.is_blob() && ["2.0", "2.1", "2.2"].contains(&g.version.as_str());
     let step = goldens.files.len() / 40 + 1;
     let mut jobs: Vec<_> = goldens
         .files

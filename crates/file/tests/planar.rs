@@ -51,7 +51,8 @@ fn files() -> Vec<(String, Bytes, RecordBatch)> {
 fn indexed(bytes: &Bytes) -> RecordBatch {
     let texts = ["red ".repeat(9000), "green ".repeat(7000), "x".to_owned(), "blue ".repeat(9000)];
     let column = StringArray::from_iter((0..100).map(|i| (i % 3 == 0).then(|| texts[i % 4].as_str())));
-    RecordBatch::try_new(open(bytes).expect("a file").schema().expect("schema"), vec![Arc::new(column)]).expect("one column")
+    RecordBatch::try_new(open(bytes).expect("a file").schema().expect("schema"), vec![Arc::new(column)])
+        .expect("one column")
 }
 
 #[test]

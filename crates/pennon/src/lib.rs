@@ -21,13 +21,13 @@ use std::path::Path;
 use arrow_schema::Schema;
 
 pub use pennon_convert as convert;
-pub use pennon_file::{filter, io};
 pub use pennon_file::{
     Batches, Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver,
     BlobView, ColumnInspection, Compression, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, File,
     FileEncoder, FileWriter, FormatVersion, GlobalBufferInspection, Inspection, Limits, OpenOptions,
     PageInspection, PathWriter, Place, Result, Scan, Take, TakeBatches, VerifyReport, WriteOptions,
 };
+pub use pennon_file::{filter, io};
 
 /// Scans, and the predicates that filter them.
 ///

@@ -69,9 +69,8 @@ impl ColumnState {
     /// A blob column of 2.0.
     fn of_blobs() -> Self {
         use encodings::column_encoding::ColumnEncoding;
-        let values = encodings::ColumnEncoding {
-            column_encoding: Some(ColumnEncoding::Values(encodings::Empty {})),
-        };
+        let values =
+            encodings::ColumnEncoding { column_encoding: Some(ColumnEncoding::Values(encodings::Empty {})) };
         let blob = encodings::Blob { inner: Some(Box::new(values)) };
         Self::described(ColumnEncoding::Blob(Box::new(blob)))
     }

@@ -21,10 +21,10 @@ mod extras;
 mod find;
 mod footer;
 mod global;
-mod metadata;
-mod tables;
 #[cfg(test)]
 mod layout_tests;
+mod metadata;
+mod tables;
 #[cfg(test)]
 mod tests;
 

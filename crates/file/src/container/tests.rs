@@ -54,8 +54,13 @@ fn layout() -> Bytes {
 /// Three columns, pages of one, two and no buffers, two global buffers.
 fn small_file(alignment: u64, checksums: bool) -> Bytes {
     let mut encoder = ContainerEncoder::new(FormatVersion::V2_1, alignment, checksums).unwrap();
-    let page =
-        |buffers: Vec<Bytes>, length, priority| NewPage { buffers, length, priority, message: PageMessage::PageLayout, layout: layout() };
+    let page = |buffers: Vec<Bytes>, length, priority| NewPage {
+        buffers,
+        length,
+        priority,
+        message: PageMessage::PageLayout,
+        layout: layout(),
+    };
     let long: Vec<u8> = (0..9_000u32).map(|i| (i % 253) as u8).collect();
     encoder.add_page(0, page(vec![Bytes::from(long)], 10, 0)).unwrap();
     encoder.add_page(2, page(vec![], 20, 0)).unwrap();
@@ -155,7 +160,18 @@ fn the_worked_4096_aligned_file_comes_out_byte_for_byte() {
         let mut chunk = vec![0, 0, 0x20, 3, 0xfe, 0xfe, 0xfe, 0xfe];
         (0..100u64).for_each(|i| chunk.extend_from_slice(&(7 * i + u64::from(column)).to_le_bytes()));
         let buffers = vec![Bytes::from_static(&[0x40, 0x06]), Bytes::from(chunk)];
-        encoder.add_page(column, NewPage { buffers, length: 100, priority: 0, message: PageMessage::PageLayout, layout: layout() }).unwrap();
+        encoder
+            .add_page(
+                column,
+                NewPage {
+                    buffers,
+                    length: 100,
+                    priority: 0,
+                    message: PageMessage::PageLayout,
+                    layout: layout(),
+                },
+            )
+            .unwrap();
         written.extend(encoder.take_output());
     }
     written.extend(encoder.finish(&schema(fields.to_vec()), 100).unwrap().output);
@@ -343,7 +359,18 @@ fn a_small_file_opens_in_one_round_and_a_wide_one_in_at_most_three() {
     let mut encoder = encoder.with_directory_above(usize::MAX);
     for column in 0..10_000 {
         let buffers = vec![Bytes::from(vec![column as u8; 100])];
-        encoder.add_page(column, NewPage { buffers, length: 25, priority: 0, message: PageMessage::PageLayout, layout: layout() }).unwrap();
+        encoder
+            .add_page(
+                column,
+                NewPage {
+                    buffers,
+                    length: 25,
+                    priority: 0,
+                    message: PageMessage::PageLayout,
+                    layout: layout(),
+                },
+            )
+            .unwrap();
     }
     let mut output = encoder.take_output();
     output.extend(encoder.finish(&schema(fields), 25).unwrap().output);
@@ -549,7 +576,18 @@ fn opening_twenty_thousand_columns_takes() {
     let mut encoder = encoder.with_directory_above(usize::MAX);
     for column in 0..20_000 {
         let buffers = vec![Bytes::from(vec![column as u8; 100])];
-        encoder.add_page(column, NewPage { buffers, length: 25, priority: 0, message: PageMessage::PageLayout, layout: layout() }).unwrap();
+        encoder
+            .add_page(
+                column,
+                NewPage {
+                    buffers,
+                    length: 25,
+                    priority: 0,
+                    message: PageMessage::PageLayout,
+                    layout: layout(),
+                },
+            )
+            .unwrap();
     }
     let mut output = encoder.take_output();
     output.extend(encoder.finish(&schema(fields), 25).unwrap().output);

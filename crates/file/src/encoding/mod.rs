@@ -63,8 +63,8 @@ pub(crate) use mini_block::{ChunkReader, ChunkWriter};
 pub(crate) use per_value::encode_value;
 pub(crate) use per_value::{ValueReader, ValueWriter};
 pub(crate) use scratch::Scratch;
-pub(crate) use values::{FixedValues, ListValues, Offset, ValueType, Values, VariableValues};
 pub(crate) use sequence::{Sequence, has_payload};
+pub(crate) use values::{FixedValues, ListValues, Offset, ValueType, Values, VariableValues};
 
 use crate::Error;
 

@@ -208,9 +208,8 @@ impl<'p> PageRead<'p> {
     ) -> Result<bool> {
         let page = self.page;
         if let Layout::Blob(layout) = &page.layout {
-            return layout.decode(leaf, out, |stored, out| {
-                self.decode_stored(stored, segments, limits, out, scratch)
-            });
+            return layout
+                .decode(leaf, out, |stored, out| self.decode_stored(stored, segments, limits, out, scratch));
         }
         self.decode_stored(leaf, segments, limits, out, scratch)
     }

@@ -6,7 +6,9 @@
 
 use prost::Message;
 
-use super::{BlobLayout, ConstantLayout, FullZipLayout, Layer, Layout, MiniBlockLayout, PageDictionary, ZipWidth};
+use super::{
+    BlobLayout, ConstantLayout, FullZipLayout, Layer, Layout, MiniBlockLayout, PageDictionary, ZipWidth,
+};
 use crate::encoding::Encoding;
 use crate::error::corrupt;
 use crate::proto::encodings21 as pb;
@@ -123,7 +125,9 @@ impl Layout {
                     Self::FullZip(m) => &m.layers,
                     Self::Constant(m) => &m.layers,
                     Self::Blob(_) => corrupt!("a blob page inside a blob page"),
-                    Self::Plain(_) | Self::Sparse(_) => corrupt!("a blob page around a page of another format version"),
+                    Self::Plain(_) | Self::Sparse(_) => {
+                        corrupt!("a blob page around a page of another format version")
+                    }
                 };
                 if layers != [Layer::AllValidItem] {
                     corrupt!("the descriptors of a blob page have layers {layers:?}, not one without nulls");

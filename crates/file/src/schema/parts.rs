@@ -160,7 +160,8 @@ mod tests {
                 assert!(part(columns).parse(version, &Limits::default()).is_err());
             }
             let metadata = descriptor.slice(parts.metadata.clone());
-            let some = Schema::of_fields(schema.fields[1..2].to_vec(), &metadata, 9, version, &Limits::default());
+            let some =
+                Schema::of_fields(schema.fields[1..2].to_vec(), &metadata, 9, version, &Limits::default());
             let some = some.unwrap();
             assert_eq!(some.arrow.metadata(), arrow.metadata());
             assert_eq!((some.num_columns, some.fields.len()), (9, 1));

@@ -44,11 +44,12 @@ fn check_field(field: &Field, version: FormatVersion, above: Above) -> Result<()
     };
     let refuse = |what: String| Err(Error::unsupported(format!("field {:?}: {what}", field.name())));
     match (kind_of(field), field.data_type()) {
-        (FieldKind::Blob, data_type) => match super::blob::refusal(data_type, version, above.list, above.fixed_size_list)
-        {
-            Some(what) => refuse(what),
-            None => Ok(()),
-        },
+        (FieldKind::Blob, data_type) => {
+            match super::blob::refusal(data_type, version, above.list, above.fixed_size_list) {
+                Some(what) => refuse(what),
+                None => Ok(()),
+            }
+        }
         (FieldKind::Struct, DataType::Struct(children)) => {
             children.iter().try_for_each(|child| check_field(child, version, above))
         }

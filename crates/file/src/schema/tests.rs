@@ -430,7 +430,8 @@ fn each_version_refuses_what_it_cannot_hold_and_names_the_column() {
         assert_eq!(verdict(field.clone(), FormatVersion::V2_1), old, "2.1 {field:?}");
         assert_eq!(verdict(field.clone(), FormatVersion::V2_2), new, "2.2 {field:?}");
         // Lists have columns of their own in 2.0, and packed rows any field of whole bytes.
-        let oldest = old || ["list of empty struct", "packed fsl", "list of blobs"].contains(&field.name().as_str());
+        let oldest =
+            old || ["list of empty struct", "packed fsl", "list of blobs"].contains(&field.name().as_str());
         assert_eq!(verdict(field.clone(), FormatVersion::V2_0), oldest, "2.0 {field:?}");
     }
 }

@@ -115,7 +115,8 @@ pub(super) fn check_structs(path: &LeafPath, top: &ArrayRef, leaf_too: bool) -> 
         return Ok(());
     }
     let null = |path: &str| {
-        Error::unsupported("a null struct: format version 2.0 cannot store it, 2.1 and 2.2 can").in_column(path)
+        Error::unsupported("a null struct: format version 2.0 cannot store it, 2.1 and 2.2 can")
+            .in_column(path)
     };
     let levels = def_levels(path);
     let Descent { mut events, leaf } = descend(path, top, 0..top.len())?;

@@ -269,8 +269,7 @@ impl Items<'_> {
             let scheme = LevelScheme::new(&[Nesting::Item]);
             let mut items = LeafData::new(&out.values.shape(), &scheme, 0, most, &Arena::default());
             let ranges = stretches(wanted.iter().copied());
-            let complete =
-                ranges.is_empty() || full_zip::decode(self.page, &ranges, &mut items, scratch)?;
+            let complete = ranges.is_empty() || full_zip::decode(self.page, &ranges, &mut items, scratch)?;
             if !complete && now.len() > 1 {
                 count = now.len() / 2;
                 continue;
