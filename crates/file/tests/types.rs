@@ -286,3 +286,34 @@ fn without_tags(bytes: &[u8]) -> bytes::Bytes {
     }
     bytes::Bytes::from(bytes)
 }
+
+/// Names that the official table format does not take, and its file reader does.
+#[test]
+fn the_official_reader_reads_odd_names() {
+    let Some(python) = python("odd names") else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let mut jobs = Vec::new();
+    for version in VERSIONS {
+        for names in [["twice", "twice"], ["a.b", "a"], ["", "x"], ["ünï`cødé", "x y\"z"], ["_rowid", "item"]]
+        {
+            let fields =
+                [Field::new(names[0], DataType::Int32, true), Field::new(names[1], DataType::Utf8, true)];
+            let columns = fields.iter().map(|f| column(f, 100, 3, version)).collect();
+            let batch =
+                RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns).expect("two columns");
+            let bytes =
+                write(&batch.schema(), std::slice::from_ref(&batch), options(version)).expect("any names");
+            let path = folder.path().join(format!("{}.lance", jobs.len()));
+            std::fs::write(&path, bytes).expect("the temporary folder takes files");
+            jobs.push(Job::new(format!("{version} {names:?}"), path, batch, 1));
+        }
+    }
+    let results = ask(&python, &jobs);
+    let failed: Vec<String> = jobs
+        .iter()
+        .zip(&results)
+        .filter_map(|(j, r)| Some(format!("{}: {}", j.name, r.as_ref().err()?)))
+        .collect();
+    failed.iter().for_each(|text| println!("odd names: {text}"));
+    assert!(failed.is_empty());
+}
