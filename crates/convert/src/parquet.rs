@@ -1,7 +1,7 @@
 //! Parquet, through the `parquet` crate. The Arrow schema is kept in the file's metadata.
 
 use std::io::{BufReader, BufWriter};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{Schema, SchemaRef};
