@@ -112,7 +112,7 @@ def translate(expression, schema):
     if kind == "Alias":
         return translate(inner[0], schema)
     if kind == "Column":
-        return ~~col(_column(expression, schema)[0])
+        return col(_column(expression, schema)[0])
     if kind == "Literal":
         value = _value(expression)
         if isinstance(value, bool):

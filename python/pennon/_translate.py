@@ -68,7 +68,7 @@ def _refuse(what, whole):
 def _condition(part, floats, whole):
     kind = part[0]
     if kind == "field":
-        return ~~_column(part)
+        return _column(part)
     if kind == "literal":
         value = part[1].as_py()
         if not isinstance(value, bool):
@@ -90,7 +90,7 @@ def _condition(part, floats, whole):
         if options and options.get("nan_is_null") and path in floats:
             return column.is_null() | column.is_nan()
         return column.is_null()
-    if name in ("is_valid", "true_unless_null"):
+    if name == "is_valid":
         return column.is_valid()
     if name == "is_nan":
         return column.is_nan()

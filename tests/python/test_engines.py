@@ -112,7 +112,7 @@ def conditions():
         "only_polars": (c("x") % 1000 == 0) & (c("x") > 10_000),
         "only_polars_or": (c("x") % 1000 == 0) | (c("x") == 7),
         "float_of_int": c("x") > 49_990.5,
-        "null_literal": c("x") == None,  # noqa: E711
+        "null_literal": c("x") == pl.lit(None),
         "cast": c("x").cast(pl.Int32) == 5,
         "constant": pl.lit(True),
     }

@@ -41,7 +41,7 @@ impl Rows<'_> {
     pub(crate) fn slice(&self, slice: &Bound<'_, PySlice>) -> PyResult<(u64, isize, usize)> {
         let count = isize::try_from(self.count).unwrap_or(isize::MAX);
         let i = slice.indices(count)?;
-        Ok((i.start.max(0) as u64, i.step, i.slicelength.max(0) as usize))
+        Ok((i.start.max(0) as u64, i.step, i.slicelength))
     }
 
     /// Rows in the order given, repeats kept. All must be there; none counts from the end.

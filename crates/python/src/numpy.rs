@@ -12,7 +12,6 @@ use arrow_schema::{DataType, Field, TimeUnit};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::capsule;
 use crate::error::{invalid, unsupported};
@@ -46,9 +45,9 @@ pub(crate) fn column(py: Python<'_>, name: &str, object: &Bound<'_, PyAny>) -> P
         };
     }
     let shape: Vec<usize> = view.shape().to_vec();
-    let Some(rows) = shape.first().copied() else {
+    if shape.is_empty() {
         return Err(invalid(py, format!("column {name:?}: a single value; expected one for each row")));
-    };
+    }
     let Some(data_type) = number_type(&view) else { return Ok(None) };
     let count: usize = shape.iter().product();
     let memory = capsule::share(view).unwrap_or_else(|| Buffer::from(Vec::<u8>::new()));
@@ -58,23 +57,16 @@ pub(crate) fn column(py: Python<'_>, name: &str, object: &Bound<'_, PyAny>) -> P
         let data = ArrayData::builder(data_type).len(count).add_buffer(memory).align_buffers(true).build();
         make_array(data.map_err(|e| invalid(py, format!("column {name:?}: {e}")))?)
     };
-    let mut lists = count;
-    for size in shape[1..].iter().rev() {
-        lists = if *size == 0 { 0 } else { lists / size };
-        let width =
-            i32::try_from(*size).map_err(|_| invalid(py, format!("column {name:?}: {size} values a row")))?;
-        let len = if count == 0 { leading(&shape, size, rows) } else { lists };
+    // From the innermost dimension out.
+    for at in (1..shape.len()).rev() {
+        let width = i32::try_from(shape[at])
+            .map_err(|_| invalid(py, format!("column {name:?}: {} values a row", shape[at])))?;
+        let lists = shape[..at].iter().product();
         let item = Arc::new(Field::new("item", values.data_type().clone(), true));
-        let made = FixedSizeListArray::try_new_with_length(item, width, values, None, len);
+        let made = FixedSizeListArray::try_new_with_length(item, width, values, None, lists);
         values = Arc::new(made.map_err(|e| invalid(py, format!("column {name:?}: {e}")))?);
     }
     Ok(Some(values))
-}
-
-/// Lists of a dimension in an array without values.
-fn leading(shape: &[usize], size: &usize, rows: usize) -> usize {
-    let at = shape.iter().position(|s| std::ptr::eq(s, size)).unwrap_or(1);
-    if at <= 1 { rows } else { shape[..at].iter().product() }
 }
 
 fn number_type(view: &PyUntypedBuffer) -> Option<DataType> {
@@ -103,24 +95,19 @@ fn number_type(view: &PyUntypedBuffer) -> Option<DataType> {
 
 /// `datetime64` and `timedelta64`: integers of which one means "not a time".
 fn times(py: Python<'_>, name: &str, object: &Bound<'_, PyAny>, kind: &str) -> PyResult<ArrayRef> {
-    let unit = kind.trim_start_matches(['M', 'm', '8']).trim_matches(['[', ']']);
-    let exact = match unit {
-        "s" => Some(TimeUnit::Second),
-        "ms" => Some(TimeUnit::Millisecond),
-        "us" => Some(TimeUnit::Microsecond),
-        "ns" => Some(TimeUnit::Nanosecond),
-        _ => None,
-    };
     let is_time = kind.starts_with('M');
-    // Other units, days among them, are turned into seconds by the array itself.
-    let (object, unit) = match exact {
-        Some(unit) if unit != TimeUnit::Second || kind.ends_with("[s]") => (object.clone(), unit),
-        _ if is_time && unit == "D" => (object.clone(), TimeUnit::Second),
-        _ => (object.call_method1("astype", (if is_time { "<M8[s]" } else { "<m8[s]" },))?, TimeUnit::Second),
+    let unit = match kind.trim_start_matches(['M', 'm', '8']) {
+        "[ms]" => TimeUnit::Millisecond,
+        "[us]" => TimeUnit::Microsecond,
+        "[ns]" => TimeUnit::Nanosecond,
+        _ => TimeUnit::Second,
     };
-    let days = is_time && kind.contains("[D]");
-    let arguments = PyDict::new(py);
-    let _ = &arguments;
+    let days = kind == "M8[D]";
+    // Other units (hours, weeks) are turned into seconds by the array itself.
+    let object = match unit == TimeUnit::Second && !days && !kind.ends_with("[s]") {
+        true => object.call_method1("astype", (if is_time { "<M8[s]" } else { "<m8[s]" },))?,
+        false => object.clone(),
+    };
     let numbers = object.call_method1("astype", ("<i8",))?;
     let Some(numbers) = column(py, name, &numbers)? else {
         return Err(unsupported(py, format!("column {name:?}: an array of {kind}")));

@@ -1,6 +1,6 @@
 //! Writing files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
@@ -24,7 +24,7 @@ struct Options {
 #[allow(clippy::too_many_arguments)]
 fn options(
     py: Python<'_>,
-    path: &PathBuf,
+    path: &Path,
     to: Option<&str>,
     format_version: Option<&Bound<'_, PyAny>>,
     compression: Option<&str>,
