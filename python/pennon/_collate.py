@@ -25,6 +25,7 @@ small tensors would be a thousand descriptors of shared memory. `unpack` gives t
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Optional, Sequence
 
@@ -56,7 +57,7 @@ class Nested:
         for counts in reversed(self.levels):
             lengths = [max(0, c) for c in counts]
             if isinstance(values, torch.Tensor):
-                parts: list = list(values.split(lengths))
+                parts: list = [_as_list(part) for part in values.split(lengths)]
             else:
                 parts, start = [], 0
                 for length in lengths:
@@ -66,6 +67,15 @@ class Nested:
                 parts = [None if count < 0 else part for part, count in zip(parts, counts)]
             values = parts
         return values
+
+
+def _as_list(tensor: torch.Tensor) -> torch.Tensor:
+    """Marks a tensor as the value of a list column: batches list these, even when they happen to have one length.
+
+    What a transform computes of it is a new tensor without the mark, and is stacked where the shapes are equal.
+    """
+    tensor.pennon_list = True  # type: ignore[attr-defined]
+    return tensor
 
 
 class Rules(NamedTuple):
@@ -138,7 +148,8 @@ def _one_by_one(array: pa.Array, item: pa.Field, path: str, rules: Rules) -> lis
     """List rows each for itself, so that a null in one row does not change what its neighbours are."""
     rows: list = []
     for i, is_null in enumerate(array.is_null().to_pylist()):
-        rows.append(None if is_null else unpack(_collate(array.slice(i, 1).flatten(), item, path, (), rules)))
+        row = None if is_null else unpack(_collate(array.slice(i, 1).flatten(), item, path, (), rules))
+        rows.append(_as_list(row) if isinstance(row, torch.Tensor) else row)
     return rows
 
 
@@ -241,8 +252,8 @@ def _put(values: torch.Tensor, where: torch.Tensor, fill, type_: pa.DataType, pa
     """Writes the fill value, which has to fit the type exactly."""
     if pa.types.is_integer(type_):
         try:
-            fill = pa.scalar(fill, type_).as_py()
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            fill = pa.scalar(operator.index(fill), type_).as_py()
+        except (TypeError, OverflowError, pa.ArrowInvalid) as error:
             raise ValueError(f"fill_null for column {path!r} is {fill!r}, which is not of its type {type_}") from error
     if pa.types.is_unsigned_integer(type_) and type_.bit_width > 8:
         # PyTorch stores wide unsigned numbers and computes little with them.
@@ -296,17 +307,19 @@ def samples_of(batch, num_rows: int) -> list:
     return list(batch.unbind(0)) if isinstance(batch, torch.Tensor) else batch
 
 
-def collate_samples(samples: Sequence) -> Any:
+def collate_samples(samples: Sequence, rules: Rules = Rules()) -> Any:
     """Samples as a packed batch, by the rule above; for what a transform returns.
 
-    Tensors of one shape are stacked, others listed; numbers become tensors; the members of dicts and tuples are collated
-    each; NumPy arrays are as tensors; all else is listed.
+    Tensors of one shape are stacked, others listed, and so are values of list columns that come as they were read; numbers
+    become tensors; the members of dicts and tuples are collated each; NumPy arrays are as tensors; all else is listed.
     """
-    return _collate_samples(samples, "sample")
+    return _collate_samples(samples, "", rules)
 
 
-def _collate_samples(samples: Sequence, path: str):
+def _collate_samples(samples: Sequence, path: str, rules: Rules):
     first = samples[0]
+    if all(s is None or hasattr(s, "pennon_list") for s in samples):
+        return _collate_lists(samples, path, rules)
     if all(isinstance(s, torch.Tensor) for s in samples):
         if any(s.dtype != first.dtype or s.shape[1:] != first.shape[1:] or s.dim() != first.dim() for s in samples):
             return list(samples)
@@ -316,10 +329,11 @@ def _collate_samples(samples: Sequence, path: str):
     if all(isinstance(s, Mapping) for s in samples):
         if any(s.keys() != first.keys() for s in samples):
             odd = next(s for s in samples if s.keys() != first.keys())
-            raise ValueError(f"{path}: keys {list(first)} in one sample, {list(odd)} in another of the same batch")
-        return {key: _collate_samples([s[key] for s in samples], f"{path}[{key!r}]") for key in first}
+            where = f" of {path!r}" if path else ""
+            raise ValueError(f"keys {list(first)}{where} in one sample, {list(odd)} in another of the same batch")
+        return {key: _collate_samples([s[key] for s in samples], _below(path, key), rules) for key in first}
     if all(isinstance(s, tuple) and len(s) == len(first) for s in samples):
-        parts = [_collate_samples(part, f"{path}[{i}]") for i, part in enumerate(zip(*samples))]
+        parts = [_collate_samples(part, _below(path, i), rules) for i, part in enumerate(zip(*samples))]
         return _same_tuple(first, parts)
     if all(isinstance(s, bool) for s in samples):
         return torch.tensor(samples)
@@ -328,10 +342,22 @@ def _collate_samples(samples: Sequence, path: str):
     if all(isinstance(s, (int, float)) and not isinstance(s, bool) for s in samples):
         return torch.tensor(samples, dtype=torch.float64)
     if all(type(s).__module__ == "numpy" and hasattr(s, "dtype") and s.dtype.kind in "biufc" for s in samples):
-        return _collate_samples([torch.as_tensor(s) for s in samples], path)
+        return _collate_samples([torch.as_tensor(s) for s in samples], path, rules)
     if any(s is None for s in samples) and any(isinstance(s, (torch.Tensor, int, float)) for s in samples):
-        raise NullValue(f"{path} is None in one sample and a number in another of the same batch: give fill_null, or let transform replace it")
+        raise NullValue(f"{path!r} is None in one sample and a number in another of the same batch: give fill_null, or let transform replace it")
     return list(samples)
+
+
+def _below(path: str, key) -> str:
+    return f"{path}.{key}" if path else str(key)
+
+
+def _collate_lists(samples: Sequence, path: str, rules: Rules):
+    tensors = [s for s in samples if s is not None]
+    if not tensors or any(t.dtype != tensors[0].dtype or t.shape[1:] != tensors[0].shape[1:] for t in tensors):
+        return list(samples)
+    counts = [-1 if s is None else len(s) for s in samples]
+    return _finish(torch.cat(tensors), path, (counts,), rules)
 
 
 def _same_tuple(like: tuple, parts: list) -> tuple:

@@ -78,7 +78,8 @@ class Fetch:
             samples = self._samples(numbers, failures)
             if not self._goes_on(samples, failures):
                 return Fetched(None, failures)
-            return Fetched((self.collate_fn or collate_samples)(samples), failures)
+            batch = self.collate_fn(samples) if self.collate_fn else collate_samples(samples, self.rules)
+            return Fetched(batch, failures)
         pieces = self._pieces(numbers, self._columns, failures)
         if not self._goes_on(pieces, failures):
             return Fetched(None, failures)

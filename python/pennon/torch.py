@@ -75,6 +75,7 @@ class Dataset(torch.utils.data.Dataset):
         if on_error not in ("raise", "skip"):
             raise ValueError(f'on_error is {on_error!r}, expected "raise" or "skip"')
         self._rows = Rows(path, columns, filter)
+        _ = self._rows.file  # opened now: a wrong path is told here, not in a worker
         self._skip = on_error == "skip"
         self._rules = Rules(fill=fill_null, pad=pad)
         self._decode = dict(decode or {})
