@@ -83,6 +83,12 @@ class Rows:
         table = self.file.take(numbers, columns=self.columns)
         return table if isinstance(table, pa.Table) else pa.table(table)
 
+    def take_samples(self, samples: range) -> pa.Table:
+        """One take of a run of samples."""
+        if not self._has_filter:
+            return self.take(samples)
+        return self.take(self._numbers_passing()[samples.start : samples.stop])
+
     def without_numbers(self) -> Rows:
         """The same file and columns without the filter, for a process that is told row numbers."""
         other = Rows.__new__(Rows)
