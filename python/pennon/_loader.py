@@ -104,14 +104,12 @@ class Loader(torch.utils.data.IterableDataset):
             return self._share(info.id, info.num_workers)
         self._position = self._start
         self._latest = token = object()
-        return self._epoch(self._steps(), token)
+        steps = self._steps()
+        return self._epoch(steps, self._fetched(steps), token)
 
-    def _epoch(self, steps: Steps, token: object) -> Iterator[Any]:
-        if self._latest is not token:
-            raise RuntimeError("the loader has been iterated, set or loaded anew since this iterator was made")
-        fetched = self._fetched(steps)
+    def _epoch(self, steps: Steps, fetched: Optional[Iterator[Fetched]], token: object) -> Iterator[Any]:
         try:
-            for step, result in enumerate(fetched):
+            for step, result in enumerate(fetched or ()):
                 if self._latest is token:
                     self._position = steps.end(step)
                 yield self._received(result)
@@ -132,6 +130,7 @@ class Loader(torch.utils.data.IterableDataset):
         return unpack(batch)
 
     def _fetched(self, steps: Steps) -> Iterator[Fetched]:
+        """Starts the workers, if there are any."""
         self._sampler.set(steps, self._order(), self._rows)
         if self._workers is None:
             self._workers = torch.utils.data.DataLoader(
