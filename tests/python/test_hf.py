@@ -211,8 +211,19 @@ def test_streams_are_written_too_and_splits_are_refused(tmp_path, path):
     pennon.hf.write(stream, tmp_path / "some.lance")
     assert pennon.hf.dataset(tmp_path / "some.lance")["id"][:] == [0, 1000, 2000]
     dataset = pennon.hf.dataset(path)
-    with pytest.raises(TypeError, match="'train', 'test'"):
-        pennon.hf.write(datasets.DatasetDict(train=dataset, test=dataset), tmp_path / "x.lance")
+    for write in (pennon.hf.write, pennon.write):
+        with pytest.raises(TypeError, match="'train', 'test'"):
+            write(datasets.DatasetDict(train=dataset, test=dataset), tmp_path / "x.lance")
+
+
+def test_pennon_write_takes_datasets_as_they_are(tmp_path):
+    features = datasets.Features({"label": datasets.ClassLabel(names=["cat", "dog"]), "id": datasets.Value("int8")})
+    dataset = datasets.Dataset.from_dict({"label": [1, 0], "id": [7, 8]}, features=features)
+    for number, source in enumerate((dataset, dataset.to_iterable_dataset())):
+        path = tmp_path / f"{number}.lance"
+        assert pennon.write(source, path) == 2
+        assert pennon.hf.features(path) == features
+        assert pennon.open(path)[1] == {"label": 0, "id": 8}
 
 
 def test_bytes_are_a_source_too(path):

@@ -672,7 +672,8 @@ def test_workers_end_when_a_loop_is_left_early_and_when_it_fails(path, context):
 
 
 SCRIPT = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in what they start in the background
 sys.path[:0] = {path!r}
 import loader_parts as parts
 from pennon.torch import Dataset

@@ -59,6 +59,9 @@ pub(crate) fn data<'py>(object: &Bound<'py, PyAny>, schema: Option<&SchemaRef>) 
         let batch = rows_of(py, &schema, &array)?;
         return Ok(Data::of(schema, vec![batch]));
     }
+    if is_of_datasets(object)? {
+        return stream(&py.import("pennon.hf")?.call_method1("reader", (object,))?);
+    }
     if is_frame(object)? {
         return frame(object, schema);
     }
@@ -92,6 +95,11 @@ pub(crate) fn data<'py>(object: &Bound<'py, PyAny>, schema: Option<&SchemaRef>) 
 fn is_frame(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let kind = object.get_type();
     Ok(kind.name()? == "DataFrame" && kind.module()?.to_cow()?.starts_with("pandas"))
+}
+
+/// A Hugging Face dataset, which has no Arrow stream of its own.
+fn is_of_datasets(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.get_type().module()?.to_cow()?.starts_with("datasets."))
 }
 
 fn table_schema(py: Python<'_>, field: &Field) -> PyResult<SchemaRef> {
