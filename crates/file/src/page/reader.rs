@@ -178,14 +178,7 @@ impl<'p> PageRead<'p> {
         let Some(index) = page.index(leaf, segments, limits, needs)? else { return Ok(()) };
         match (index, page.layout.storage()) {
             (PageIndex::MiniBlock(index), _) => index.want_chunks(&page.buffers, &self.rows, segments, needs),
-            (PageIndex::FullZip(index), _) => {
-                let before = needs.len();
-                index.want_offsets(&page.buffers, &self.rows, segments, needs)?;
-                if needs.len() == before {
-                    index.want_rows(&page.buffers, &self.rows, segments, needs)?;
-                }
-                Ok(())
-            }
+            (PageIndex::FullZip(index), _) => index.want(&page.buffers, &self.rows, segments, needs),
             (PageIndex::Constant(index), Layout::Constant(layout)) => {
                 index.want_rows(layout, &page.buffers, &self.rows, segments, needs)
             }

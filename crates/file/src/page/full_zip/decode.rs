@@ -118,8 +118,24 @@ impl FullZipIndex {
         (self.control_bytes + self.value_bytes.unwrap_or(0)) as u64
     }
 
+    /// Adds what `rows` need: their offsets, where rows vary in size, and once those are there their bytes.
+    pub(crate) fn want(
+        &self,
+        buffers: &PageBuffers,
+        rows: &[Range<u64>],
+        segments: &Segments,
+        needs: &mut Vec<Range<u64>>,
+    ) -> Result<()> {
+        let before = needs.len();
+        self.want_offsets(buffers, rows, segments, needs)?;
+        if needs.len() == before {
+            self.want_rows(buffers, rows, segments, needs)?;
+        }
+        Ok(())
+    }
+
     /// Adds the row offsets that `rows` need.
-    pub(crate) fn want_offsets(
+    fn want_offsets(
         &self,
         buffers: &PageBuffers,
         rows: &[Range<u64>],
@@ -135,7 +151,7 @@ impl FullZipIndex {
     }
 
     /// Adds the bytes of `rows`; the offsets they need must be there.
-    pub(crate) fn want_rows(
+    fn want_rows(
         &self,
         buffers: &PageBuffers,
         rows: &[Range<u64>],

@@ -173,24 +173,13 @@ impl SparseIndex {
             ValuesIndex::Zipped { index } => {
                 let values = slots.map(|s| self.structure.rank(s.start)..self.structure.rank(s.end));
                 let values: Vec<_> = values.filter(|values| values.start < values.end).collect();
-                let before = needs.len();
-                index.want_offsets(buffers, &values, segments, needs)?;
-                if needs.len() == before {
-                    index.want_rows(buffers, &values, segments, needs)?;
-                }
-                Ok(())
+                index.want(buffers, &values, segments, needs)
             }
             ValuesIndex::Indexed { indices, items, num_items, buffers } => {
                 let mut wanted: Vec<u64> = slots.flat_map(|s| indices.different(&s, *num_items)).collect();
                 wanted.sort_unstable();
                 wanted.dedup();
-                let wanted = stretches(wanted);
-                let before = needs.len();
-                items.want_offsets(buffers, &wanted, segments, needs)?;
-                if needs.len() == before {
-                    items.want_rows(buffers, &wanted, segments, needs)?;
-                }
-                Ok(())
+                items.want(buffers, &stretches(wanted), segments, needs)
             }
             ValuesIndex::Constant(_) | ValuesIndex::None => Ok(()),
         }
