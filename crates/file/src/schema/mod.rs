@@ -30,14 +30,11 @@ use arrow_schema::{DataType, FieldRef, Metadata, SchemaRef};
 use crate::{FormatVersion, Limits, Result};
 
 pub use blob::BlobView;
-pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent, ParentField, parents_have_columns};
+pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent, ParentField, parents_have_columns, path_part};
 pub(crate) use parts::{DescriptorParts, FieldPart};
-pub(crate) use project::{Projection, first_names};
 #[cfg(feature = "filter")]
-pub(crate) use {
-    leaves::path_part,
-    project::{Part, distance, parse_path},
-};
+pub(crate) use project::{Part, distance, parse_path};
+pub(crate) use project::{Projection, first_names};
 
 /// Arrow metadata key that names an extension type.
 pub(crate) const EXTENSION_NAME: &str = "ARROW:extension:name";

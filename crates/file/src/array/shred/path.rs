@@ -12,6 +12,7 @@ use arrow_schema::{DataType, Field, Fields};
 
 use crate::encoding::ValueType;
 use crate::page::Layer;
+use crate::schema::{FieldKind, kind_of, path_part};
 use crate::{Error, Result};
 
 /// One step of nesting between the top of a column and its leaf.
@@ -101,38 +102,14 @@ impl LeafPath {
     }
 }
 
-/// Whether a field is stored as a packed struct, by its metadata.
-fn is_packed(field: &Field) -> bool {
-    ["lance-encoding:packed", "packed"].iter().any(|key| {
-        field
-            .metadata()
-            .get(key)
-            .is_some_and(|v| matches!(v.to_ascii_lowercase().as_str(), "1" | "true" | "on" | "yes" | "y"))
-    })
-}
-
-/// Whether a field is a blob, of which descriptors are stored.
-fn is_blob(field: &Field) -> bool {
-    crate::schema::kind_of(field) == crate::schema::FieldKind::Blob
-}
-
 /// The leaves of a schema in column order.
 pub(crate) fn leaf_paths(fields: &Fields) -> Result<Vec<LeafPath>> {
     let mut leaves = Vec::new();
     for (top, field) in fields.iter().enumerate() {
         let mut steps = Vec::new();
-        descend(top, field, quoted(field.name()), &mut steps, &mut leaves)?;
+        descend(top, field, path_part(field.name(), 1), &mut steps, &mut leaves)?;
     }
     Ok(leaves)
-}
-
-/// A field name as part of a path: backquoted unless it is made of letters, digits and underscores.
-fn quoted(name: &str) -> String {
-    if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-        name.to_owned()
-    } else {
-        format!("`{}`", name.replace('`', "``"))
-    }
 }
 
 fn descend(
@@ -147,11 +124,11 @@ fn descend(
     }
     let mut step = |kind| steps.push(Step { kind, nullable: field.is_nullable(), path: path.clone() });
     match field.data_type() {
-        DataType::Struct(children) if !children.is_empty() && !is_packed(field) && !is_blob(field) => {
+        DataType::Struct(children) if kind_of(field) == FieldKind::Struct => {
             for (i, child) in children.iter().enumerate() {
                 let kind = StepKind::Struct(i);
                 steps.push(Step { kind, nullable: field.is_nullable(), path: path.clone() });
-                descend(top, child, format!("{path}.{}", quoted(child.name())), steps, leaves)?;
+                descend(top, child, format!("{path}.{}", path_part(child.name(), 1)), steps, leaves)?;
                 steps.pop();
             }
         }
