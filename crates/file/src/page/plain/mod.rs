@@ -13,7 +13,9 @@
 //! about types either; the schema does. See docs/format/plain.md.
 
 mod arrays;
+mod binary;
 mod decode;
+mod dictionary;
 mod encode;
 mod lists;
 mod reader;

@@ -1,20 +1,20 @@
 //! A page's tree of encodings checked against the schema's type, and ranges of it read into values.
 //!
-//! Bound on reads: bitmaps and flat values, the bytes under the rows asked for; binary values, first where they end
-//! (one index more than there are rows, to know where the first begins), then exactly their bytes; dictionaries
-//! whole, once for a handle.
+//! Bound on reads: of bitmaps and flat values the bytes under the rows asked for; `binary.rs` and `dictionary.rs` say
+//! theirs.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use super::super::leaf_data::Validity;
 use super::PlainEncoding;
 use super::arrays::{Access, BitArray, FixedArray, scaled};
-use crate::encoding::{FsstCodec, ListValues, Purpose, ValueType, Values, VariableValues};
+use super::binary::{BinaryArray, extend};
+use super::dictionary::{DictionaryArray, Items};
+use crate::encoding::{FsstCodec, ListValues, Purpose, ValueType, Values};
 use crate::error::corrupt;
-use crate::{Error, Limits, Result};
+use crate::{Error, Result};
 
 /// An array of a page, of the shape that the schema gives it.
 pub(super) enum Array {
@@ -45,33 +45,6 @@ pub(super) enum Array {
         row: FixedArray,
     },
     Dictionary(DictionaryArray),
-}
-
-/// Values of any length.
-pub(super) struct BinaryArray {
-    indices: FixedArray,
-    bytes: FixedArray,
-    null_adjustment: u64,
-}
-
-/// Positions in the page's dictionary.
-pub(super) struct DictionaryArray {
-    validity: Option<BitArray>,
-    indices: FixedArray,
-    pub(super) items: Box<Array>,
-    pub(super) num_items: u64,
-    /// The column is of Arrow's dictionary type: positions are its keys. Otherwise position 0 is null and position
-    /// k is item k - 1.
-    pub(super) keeps_keys: bool,
-}
-
-/// The items of a dictionary, once read; with a null in front where position 0 is one.
-#[derive(Debug)]
-pub(super) struct Items {
-    pub(super) values: Arc<Values>,
-    /// How many positions there are; nulls at the end have no value.
-    len: u64,
-    valid: Option<BooleanBuffer>,
 }
 
 impl Array {
@@ -306,243 +279,5 @@ fn append_strided(out: &mut Values, rows: &[u8], stride: usize, at: usize, width
             Ok(())
         }
         other => corrupt!("a packed field of {width} bytes for values of {:?}", other.shape()),
-    }
-}
-
-/// Appends the values that `ends` cut out of `data`; says how many fit.
-fn extend(out: &mut Values, ends: &[i64], data: &[u8]) -> Result<usize> {
-    match out {
-        Values::Variable(v) => Ok(v.extend_offsets(ends, data)),
-        Values::LargeVariable(v) => Ok(v.extend_offsets(ends, data)),
-        other => corrupt!("strings in a column of {:?}", other.shape()),
-    }
-}
-
-/// Where the values of some rows are.
-struct Bounds {
-    /// Among the bytes of the page, one more than there are rows.
-    ends: Vec<u64>,
-    /// Set where there is a value; `None` if there is one everywhere.
-    valid: Option<BooleanBuffer>,
-}
-
-impl BinaryArray {
-    fn new(encoding: &PlainEncoding) -> Result<Self> {
-        let PlainEncoding::Binary { indices, bytes, null_adjustment } = encoding else {
-            corrupt!("{} where strings are expected", encoding.describe());
-        };
-        Ok(Self {
-            indices: FixedArray::new(indices, 8)?,
-            bytes: FixedArray::new(bytes, 1)?,
-            null_adjustment: *null_adjustment,
-        })
-    }
-
-    /// Rows whose indices tell where `rows` are.
-    fn index_rows(rows: &Range<u64>) -> Range<u64> {
-        rows.start.saturating_sub(1)..rows.end
-    }
-
-    fn want(&self, rows: &Range<u64>, access: &Access<'_>, needs: &mut Vec<Range<u64>>) -> Result<()> {
-        let before = needs.len();
-        self.indices.want(&Self::index_rows(rows), access, needs)?;
-        if self.bytes.is_compressed() {
-            // All of them whatever the indices say.
-            return self.bytes.want(&(0..1), access, needs);
-        }
-        if needs.len() > before {
-            return Ok(());
-        }
-        let end = |row: u64| -> Result<u64> {
-            let index = self.indices.words(&(row..row + 1), access)?;
-            Ok(index.first().map_or(0, |v| self.end_of(*v)))
-        };
-        let start = if rows.start == 0 { 0 } else { end(rows.start - 1)? };
-        let end = if rows.end == 0 { 0 } else { end(rows.end - 1)? };
-        if start > end {
-            corrupt!("the ends of values fall from {start} to {end}");
-        }
-        self.bytes.want(&(start..end), access, needs)
-    }
-
-    fn is_null(&self, index: u64) -> bool {
-        index >= self.null_adjustment
-    }
-
-    fn end_of(&self, index: u64) -> u64 {
-        if self.is_null(index) { index - self.null_adjustment } else { index }
-    }
-
-    fn bounds(&self, rows: &Range<u64>, access: &Access<'_>) -> Result<Bounds> {
-        let indices = self.indices.words(&Self::index_rows(rows), access)?;
-        let (first, indices) = match (rows.start, indices.split_first()) {
-            (0, _) => (0, indices.as_slice()),
-            (_, Some((before, indices))) => (self.end_of(*before), indices),
-            (_, None) => corrupt!("no indices where some are expected"),
-        };
-        let mut ends = Vec::with_capacity(indices.len() + 1);
-        ends.push(first);
-        let mut any_null = false;
-        let mut last = first;
-        for index in indices {
-            any_null |= self.is_null(*index);
-            let end = self.end_of(*index);
-            if end < last {
-                corrupt!("the ends of values fall from {last} to {end}");
-            }
-            ends.push(end);
-            last = end;
-        }
-        let valid =
-            any_null.then(|| BooleanBuffer::collect_bool(indices.len(), |i| !self.is_null(indices[i])));
-        Ok(Bounds { ends, valid })
-    }
-
-    fn append(
-        &self,
-        rows: &Range<u64>,
-        access: &Access<'_>,
-        codec: Option<&FsstCodec>,
-        out: &mut Values,
-        valid: &mut Validity,
-    ) -> Result<usize> {
-        let Bounds { ends, valid: not_null } = self.bounds(rows, access)?;
-        let (first, last) = (ends[0], ends[ends.len() - 1]);
-        let data = self.bytes.read(&(first..last), access)?;
-        // What a null hides is no text, perhaps.
-        let hides = not_null
-            .as_ref()
-            .is_some_and(|v| ends.windows(2).enumerate().any(|(i, end)| end[0] < end[1] && !v.value(i)));
-        let done = if codec.is_some() || hides {
-            let is_valid = |i: usize| not_null.as_ref().is_none_or(|v| v.value(i));
-            let ranges = ends.windows(2).enumerate().map(|(i, end)| {
-                let start = (end[0] - first) as usize;
-                if is_valid(i) { start..(end[1] - first) as usize } else { start..start }
-            });
-            let ranges: Vec<Range<usize>> = ranges.collect();
-            match codec {
-                Some(codec) => codec.decode_ranges(&data, &ranges, out, &mut access.scratch.borrow_mut())?,
-                None => push_ranges(out, &data, &ranges)?,
-            }
-        } else {
-            let ends: Vec<i64> = ends.iter().map(|end| (end - first) as i64).collect();
-            extend(out, &ends, &data)?
-        };
-        match not_null {
-            Some(bits) => valid.append_bits(bits.values(), bits.offset(), done),
-            None => valid.append_n(done, true),
-        }
-        Ok(done)
-    }
-}
-
-/// Appends values one by one; says how many fit.
-fn push_ranges(out: &mut Values, data: &[u8], ranges: &[Range<usize>]) -> Result<usize> {
-    fn push<O: crate::encoding::Offset>(
-        out: &mut VariableValues<O>,
-        data: &[u8],
-        ranges: &[Range<usize>],
-    ) -> usize {
-        ranges.iter().take_while(|range| out.push(&data[(*range).clone()])).count()
-    }
-    match out {
-        Values::Variable(v) => Ok(push(v, data, ranges)),
-        Values::LargeVariable(v) => Ok(push(v, data, ranges)),
-        other => corrupt!("strings in a column of {:?}", other.shape()),
-    }
-}
-
-impl Items {
-    /// `position` must be below the length.
-    fn is_null(&self, position: u64) -> bool {
-        self.valid.as_ref().is_some_and(|valid| !valid.value(position as usize))
-    }
-}
-
-impl DictionaryArray {
-    /// Reads the items; what they need must be there.
-    pub(super) fn load(&self, shape: &ValueType, access: &Access<'_>, limits: &Limits) -> Result<Items> {
-        // Besides the items themselves: where they are and whether they are null.
-        let item_bytes = shape.fixed_bytes().unwrap_or(0).saturating_add(32) as u64;
-        let bytes = self.num_items.saturating_mul(item_bytes);
-        if bytes > limits.buffer_bytes {
-            return Err(Error::limit(format!(
-                "a dictionary of {} items, at most {} bytes of them are read",
-                self.num_items, limits.buffer_bytes
-            )));
-        }
-        let mut values = Values::new(shape, self.num_items as usize + 1);
-        let mut valid = Validity::default();
-        if !self.keeps_keys {
-            values.push_defaults(1);
-            valid.append_n(1, false);
-        }
-        let done = self.items.append(&(0..self.num_items), access, None, &mut values, &mut valid)?;
-        if (done as u64) < self.num_items {
-            return Err(Error::limit("a dictionary holds more bytes than 32-bit offsets can count"));
-        }
-        let len = values.len() as u64;
-        let valid = valid.into_buffer();
-        if let Some(valid) = &valid {
-            // Nulls at the end stand there to be pointed at; they are no entries.
-            let kept = valid.set_slices().last().map_or(0, |(_, end)| end);
-            values.truncate(kept);
-        }
-        Ok(Items { values: Arc::new(values), len, valid })
-    }
-
-    fn append(
-        &self,
-        rows: &Range<u64>,
-        access: &Access<'_>,
-        items: &Items,
-        out: &mut Values,
-        valid: &mut Validity,
-    ) -> Result<usize> {
-        let count = (rows.end - rows.start) as usize;
-        let mut positions = self.indices.words(rows, access)?;
-        let own = match &self.validity {
-            Some(validity) => {
-                let (bytes, start) = validity.read(rows, access)?;
-                let bit = |i: usize| bytes[(start + i) / 8] >> ((start + i) % 8) & 1 == 1;
-                Some(BooleanBuffer::collect_bool(count, bit))
-            }
-            None => None,
-        };
-        let is_valid = |i: usize| own.as_ref().is_none_or(|own| own.value(i));
-        for (i, position) in positions.iter_mut().enumerate() {
-            if *position >= items.len {
-                if is_valid(i) {
-                    corrupt!("position {position} in a dictionary of {} items", items.len);
-                }
-                *position = 0;
-            }
-        }
-        let done = if self.keeps_keys {
-            out.fixed_mut(self.indices.width)?.extend(&self.indices.read(rows, access)?);
-            count
-        } else {
-            // A null is looked up where the one in front is, which is empty.
-            let positions: Vec<u32> =
-                positions.iter().map(|p| if items.is_null(*p) { 0 } else { *p as u32 }).collect();
-            if items.values.len() == 0 {
-                out.push_defaults(count);
-                count
-            } else {
-                out.gather(&items.values, &positions)?
-            }
-        };
-        match (&items.valid, &own) {
-            (None, None) => valid.append_n(done, true),
-            (entries, _) => {
-                debug_assert!(entries.as_ref().is_none_or(|e| e.len() as u64 == items.len));
-                let bits = BooleanBuffer::collect_bool(done, |i| is_valid(i) && !items.is_null(positions[i]));
-                match bits.has_false() {
-                    true => valid.append_bits(bits.values(), bits.offset(), done),
-                    false => valid.append_n(done, true),
-                }
-            }
-        }
-        Ok(done)
     }
 }
