@@ -36,6 +36,7 @@ mod limits;
 mod lookup;
 mod page;
 mod proto;
+mod ranges;
 mod read;
 mod scan;
 mod schema;

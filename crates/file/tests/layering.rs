@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Module, and what it may use besides itself. Errors, limits and versions may be used by all.
-const MAY_USE: [(&str, &[&str]); 21] = [
+/// Module, and what it may use besides itself. What is in `COMMON` may be used by all.
+const MAY_USE: [(&str, &[&str]); 22] = [
     ("error", &[]),
     ("limits", &[]),
     ("version", &[]),
+    ("ranges", &[]),
     ("proto", &[]),
     ("io", &[]),
     ("encoding", &["proto"]),
@@ -56,7 +57,7 @@ const SURFACE: &[&str] = &[
 ];
 
 /// Used by everybody.
-const COMMON: [&str; 3] = ["error", "limits", "version"];
+const COMMON: [&str; 4] = ["error", "limits", "ranges", "version"];
 
 /// Files that may allow `unsafe`.
 const UNSAFE_SITES: [&str; 3] = ["array/build.rs", "encoding/arena.rs", "io/mmap.rs"];

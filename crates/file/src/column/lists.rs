@@ -25,6 +25,7 @@ use crate::error::corrupt;
 use crate::io::{Decode, Segments, Step};
 use crate::page::plain::PlainEncoding;
 use crate::page::{Layout, LeafData, LeafShape, LevelScheme, Page, Structure};
+use crate::ranges::first_of;
 use crate::schema::Nesting;
 use crate::{Error, Limits, Result};
 
@@ -318,21 +319,6 @@ impl Decode for ListRead<'_> {
             self.ranges = first_of(&self.ranges, self.ends[0]);
         }
     }
-}
-
-/// The first `count` of what ranges hold.
-fn first_of(ranges: &[Range<u64>], count: u64) -> Vec<Range<u64>> {
-    let mut left = count;
-    let mut out = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        if left == 0 {
-            break;
-        }
-        let len = (range.end - range.start).min(left);
-        out.push(range.start..range.start + len);
-        left -= len;
-    }
-    out
 }
 
 /// The definition level of a null list, for each list, outermost first; an empty one has the next.

@@ -18,26 +18,15 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::batch::{Projected, no_progress};
 use super::batches::{Batches, From, Scan};
+use super::gaps::rows_of;
 use super::parallel::Workers;
 use crate::column::Column;
-use crate::encoding::Arena;
 use crate::filter::{Bound, Predicate, concat, ranges_of, select};
-use crate::io::{drive, join};
-use crate::page::LeafData;
-use crate::read::File;
+use crate::ranges::{drop_first, first_of};
 use crate::{BlobView, Error, Result};
 
 /// Most rows of a task, in batches.
 const TASK_BATCHES: u64 = 16;
-
-/// In columns with lists every range is found again through the levels. So rows that did not pass are read and dropped
-/// where they are up to so many side by side, unless the rows around them come in long runs. Of four million rows of short
-/// lists half are had in half the time; columns without lists gain nothing.
-const GAP_ROWS: u64 = 8;
-const LONG_RUN: usize = 8;
-
-/// Bytes of a row of a column up to which that is done.
-const NARROW_BYTES: f64 = 64.0;
 
 impl Scan {
     /// Keeps the rows for which a predicate is TRUE. Its columns need not be among those that are handed out.
@@ -65,68 +54,9 @@ impl Scan {
         });
         self
     }
-
-    /// Counts the rows that the scan would hand out. With a filter its columns are read, without one nothing is.
-    ///
-    /// # Errors
-    /// Those of [`batches`](Self::batches), and what reading meets.
-    pub fn count(mut self) -> Result<u64> {
-        self.check_rows()?;
-        let Some(predicate) = self.filter.take() else {
-            return Ok((self.rows.end - self.rows.start).min(self.limit));
-        };
-        let (tests, bound) = bound(&self, &predicate)?;
-        prefer_mapping(&self);
-        let step = (self.batch_rows as u64).min(tests.rows_for(self.rows.start, self.batch_bytes));
-        let mut left = self.rows.clone();
-        let mut plan = move || {
-            let task = left.start..left.end.min(left.start.saturating_add(step * 4));
-            left.start = task.end;
-            (!task.is_empty()).then_some(task)
-        };
-        let budget = self.batch_bytes;
-        let run = move |task: &Range<u64>| {
-            let (mut at, mut count) = (task.start, 0);
-            while at < task.end {
-                let (batch, rows) = tests.read_batch(at..task.end.min(at + step), budget)?;
-                count += bound.evaluate(&batch)?.count_set_bits() as u64;
-                at += rows;
-            }
-            Ok(count)
-        };
-        let mut total = 0u64;
-        if self.threads > 1 && self.rows.end - self.rows.start > step {
-            let mut workers = Workers::start(plan, run, self.threads);
-            while total < self.limit
-                && let Some((count, _)) = workers.next()
-            {
-                total += count?;
-            }
-        } else {
-            while total < self.limit
-                && let Some(task) = plan()
-            {
-                total += run(&task)?;
-            }
-        }
-        Ok(total.min(self.limit))
-    }
 }
 
-impl File {
-    /// Counts the rows for which a predicate is TRUE, all without one.
-    ///
-    /// # Errors
-    /// A predicate that does not fit the file, and what reading meets.
-    pub fn count_rows(&self, filter: Option<&Predicate>) -> Result<u64> {
-        match filter {
-            Some(predicate) => self.scan().filter(predicate.clone()).count(),
-            None => Ok(self.num_rows()),
-        }
-    }
-}
-
-fn prefer_mapping(scan: &Scan) {
+pub(super) fn prefer_mapping(scan: &Scan) {
     // As without a filter: more than a batch is worth a mapping.
     if scan.rows.end - scan.rows.start >= scan.batch_rows.min(1024) as u64 {
         scan.file.source().prefer_mapping();
@@ -288,7 +218,7 @@ impl Search {
                 }
             }
         }
-        let ranges = prefix(&ranges, self.limit);
+        let ranges = first_of(&ranges, self.limit);
         let kept = parts.iter().map(|parts| concat(parts)).collect::<Result<Vec<_>>>()?;
         let mut found = Found { ranges, kept, most: u64::MAX, first: None, rows };
         found.first = self.batch(&mut found)?;
@@ -298,7 +228,7 @@ impl Search {
     /// The next batch of what was found.
     fn batch(&self, found: &mut Found) -> Result<Option<RecordBatch>> {
         let Some(first) = found.ranges.first() else { return Ok(None) };
-        let asked = prefix(&found.ranges, self.batch_rows(first.start).min(found.most));
+        let asked = first_of(&found.ranges, self.batch_rows(first.start).min(found.most));
         let num_asked = asked.iter().map(|r| (r.end - r.start) as usize).sum();
         let mut count = num_asked;
         // Fields whose parts do not join are read again, with the others.
@@ -322,113 +252,12 @@ impl Search {
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.output.schema.clone(), columns, &options)
             .map_err(|e| Error::corrupt(format!("values that the schema does not allow: {e}")))?;
-        drop_rows(&mut found.ranges, count as u64);
+        drop_first(&mut found.ranges, count as u64);
         found.most = if count < num_asked { count as u64 } else { found.most }.saturating_mul(2);
         for array in found.kept.iter_mut().flatten() {
             *array = array.slice(count, array.len() - count);
         }
         Ok(Some(batch))
-    }
-}
-
-/// The first `count` rows of some ranges.
-fn prefix(ranges: &[Range<u64>], mut count: u64) -> Vec<Range<u64>> {
-    let mut first = Vec::new();
-    for range in ranges {
-        let len = (range.end - range.start).min(count);
-        if len == 0 {
-            break;
-        }
-        first.push(range.start..range.start + len);
-        count -= len;
-    }
-    first
-}
-
-/// Takes the first `count` rows off.
-fn drop_rows(ranges: &mut Vec<Range<u64>>, mut count: u64) {
-    let mut whole = 0;
-    for range in ranges.iter_mut() {
-        let len = range.end - range.start;
-        if len > count {
-            range.start += count;
-            break;
-        }
-        count -= len;
-        whole += 1;
-    }
-    ranges.drain(..whole);
-}
-
-/// The rows of `ranges` of every field, or the first of them.
-fn rows_of(from: &Projected, ranges: &[Range<u64>], count: usize, budget: usize) -> Result<RecordBatch> {
-    from.admit_row()?;
-    let arena = from.arena(ranges[0].start, count, budget);
-    let joined = Joined::of(ranges, count);
-    let is_joined =
-        |column: &Column| column.scheme.has_lists() && column.bytes_per_row(ranges[0].start) <= NARROW_BYTES;
-    let reads = from.columns.iter().map(|column| match &joined {
-        // What is dropped afterwards needs no place in the batch.
-        Some(joined) if is_joined(column) => {
-            column.read(&joined.ranges, budget, &Arena::default(), &from.limits)
-        }
-        _ => column.read(ranges, budget, &arena, &from.limits),
-    });
-    let leaves = drive(&from.source, join(reads.collect())).map_err(|e| from.in_file(e))?;
-    let mut have = count;
-    let mut kept: Vec<LeafData> = Vec::with_capacity(leaves.len());
-    for (mut leaf, column) in leaves.into_iter().zip(&from.columns) {
-        let scale = column.leaf.rows_scale as usize;
-        if let Some(joined) = joined.as_ref().filter(|_| is_joined(column)) {
-            let whole = leaf.num_rows / scale;
-            let wanted = &joined.positions[..joined.positions.partition_point(|p| (*p as usize) < whole)];
-            let mut gathered = leaf
-                .gather(wanted, scale, &column.scheme, budget, &arena)
-                .map_err(|e| from.in_file(e.in_column(&column.leaf.path)))?;
-            gathered.dictionary = leaf.dictionary.take();
-            leaf = gathered;
-        }
-        have = have.min(leaf.num_rows / scale);
-        kept.push(leaf);
-    }
-    let have = from.fetch_blobs(&mut kept, have, budget, &arena)?;
-    if have == 0 {
-        return Err(from.in_file(no_progress()));
-    }
-    from.build(kept, have, budget, &arena)
-}
-
-/// Ranges with the small gaps between them read as well.
-struct Joined {
-    ranges: Vec<Range<u64>>,
-    /// Where the rows wanted are among those read.
-    positions: Vec<u32>,
-}
-
-impl Joined {
-    /// `None` where little would be gained.
-    fn of(ranges: &[Range<u64>], count: usize) -> Option<Self> {
-        let mut joined: Vec<Range<u64>> = Vec::new();
-        for range in ranges {
-            match joined.last_mut() {
-                Some(last) if range.start - last.end <= GAP_ROWS => last.end = range.end,
-                _ => joined.push(range.clone()),
-            }
-        }
-        if joined.len() > ranges.len() / 2 || count > LONG_RUN * ranges.len() {
-            return None;
-        }
-        let mut positions = Vec::with_capacity(count);
-        let (mut at, mut before) = (0, 0u64);
-        for range in ranges {
-            while joined[at].end <= range.start {
-                before += joined[at].end - joined[at].start;
-                at += 1;
-            }
-            let first = before + (range.start - joined[at].start);
-            positions.extend((first..first + (range.end - range.start)).map(|p| p as u32));
-        }
-        Some(Self { ranges: joined, positions })
     }
 }
 
@@ -565,15 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_lose_their_first_rows_and_join_over_small_gaps() {
-        let mut ranges = vec![0..3, 5..6, 10..20];
-        assert_eq!(prefix(&ranges, 5), [0..3, 5..6, 10..11]);
-        drop_rows(&mut ranges, 5);
-        assert_eq!(ranges, [11..20]);
-        let joined = Joined::of(&[2..3, 5..7, 9..10, 100..101], 5).unwrap();
-        assert_eq!(joined.ranges, [2..10, 100..101]);
-        assert_eq!(joined.positions, [0, 3, 4, 7, 8]);
-        assert!(Joined::of(&[2..3, 50..51], 2).is_none());
+    fn a_path_begins_with_a_name() {
         assert_eq!(top("`a.b`.c"), "`a.b`");
     }
 }

@@ -11,9 +11,13 @@
 
 mod batch;
 mod batches;
+#[cfg(feature = "filter")]
+mod count;
 mod explain;
 #[cfg(feature = "filter")]
 mod filtered;
+#[cfg(feature = "filter")]
+mod gaps;
 #[cfg(test)]
 mod laws;
 mod parallel;

@@ -11,6 +11,7 @@ use super::batch::{Projected, no_progress};
 use crate::column::Column;
 use crate::encoding::Arena;
 use crate::page::LeafData;
+use crate::ranges::of_numbers;
 use crate::read::File;
 use crate::schema::BlobView;
 use crate::{Error, Result};
@@ -204,7 +205,7 @@ struct Order {
 impl Order {
     fn of(rows: &[u64]) -> Self {
         if rows.is_sorted_by(|a, b| a < b) {
-            return Self { ranges: ranges(rows.iter().copied()), distinct: rows.len(), positions: None };
+            return Self { ranges: of_numbers(rows.iter().copied()), distinct: rows.len(), positions: None };
         }
         let mut sorted: Vec<(u64, u32)> = rows.iter().enumerate().map(|(i, r)| (*r, i as u32)).collect();
         sorted.sort_unstable();
@@ -219,21 +220,9 @@ impl Order {
             positions[*i as usize] = distinct - 1;
         }
         sorted.dedup_by_key(|(row, _)| *row);
-        let ranges = ranges(sorted.iter().map(|(row, _)| *row));
+        let ranges = of_numbers(sorted.iter().map(|(row, _)| *row));
         Self { ranges, distinct: distinct as usize, positions: Some(positions) }
     }
-}
-
-/// Ascending, distinct rows as ranges.
-fn ranges(rows: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for row in rows {
-        match ranges.last_mut() {
-            Some(last) if last.end == row => last.end += 1,
-            _ => ranges.push(row..row + 1),
-        }
-    }
-    ranges
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::super::leaf_data::{LeafData, Structure as Levels, too_large_for_offse
 use super::super::mini_block::{self, MiniBlockPage};
 use super::super::scratch::PageScratch;
 use super::super::{LevelScheme, PageBuffers, full_zip};
-use super::index::{SparseIndex, ValuesIndex, stretches};
+use super::index::{SparseIndex, ValuesIndex};
 use super::walk::Walker;
 use super::{SparseLayout, SparseValues};
 use crate::encoding::{Arena, Values};
@@ -17,7 +17,7 @@ use crate::io::Segments;
 use crate::page::constant::repeat_value;
 use crate::page::full_zip::FullZipPage;
 use crate::schema::Nesting;
-use crate::{Error, Limits, Result};
+use crate::{Error, Limits, Result, ranges};
 
 /// Levels that are gathered before their values are decoded together.
 const BLOCK_EVENTS: usize = 8192;
@@ -268,7 +268,7 @@ impl Items<'_> {
             let most = if now.len() > 1 { most.min(budget.saturating_mul(2).max(1 << 20)) } else { most };
             let scheme = LevelScheme::new(&[Nesting::Item]);
             let mut items = LeafData::new(&out.values.shape(), &scheme, 0, most, &Arena::default());
-            let ranges = stretches(wanted.iter().copied());
+            let ranges = ranges::of_numbers(wanted.iter().copied());
             let complete = ranges.is_empty() || full_zip::decode(self.page, &ranges, &mut items, scratch)?;
             if !complete && now.len() > 1 {
                 count = now.len() / 2;

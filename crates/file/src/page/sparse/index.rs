@@ -16,7 +16,7 @@ use crate::error::corrupt;
 use crate::io::Segments;
 use crate::page::constant::inline_scalar;
 use crate::schema::Nesting;
-use crate::{Error, Limits, Result};
+use crate::{Error, Limits, Result, ranges};
 
 /// Structure and value index of one page.
 #[derive(Debug)]
@@ -179,23 +179,11 @@ impl SparseIndex {
                 let mut wanted: Vec<u64> = slots.flat_map(|s| indices.different(&s, *num_items)).collect();
                 wanted.sort_unstable();
                 wanted.dedup();
-                items.want(buffers, &stretches(wanted), segments, needs)
+                items.want(buffers, &ranges::of_numbers(wanted), segments, needs)
             }
             ValuesIndex::Constant(_) | ValuesIndex::None => Ok(()),
         }
     }
-}
-
-/// Stretches of numbers that rise.
-pub(super) fn stretches(numbers: impl IntoIterator<Item = u64>) -> Vec<Range<u64>> {
-    let mut out: Vec<Range<u64>> = Vec::new();
-    for number in numbers {
-        match out.last_mut() {
-            Some(last) if last.end == number => last.end += 1,
-            _ => out.push(number..number + 1),
-        }
-    }
-    out
 }
 
 fn read_indexed(
