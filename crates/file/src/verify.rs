@@ -6,7 +6,7 @@ use crate::blob::Walk;
 use crate::container::{DirectoryFaults, ReadGlobalBuffer};
 use crate::error::corrupt;
 use crate::io::drive;
-use crate::page::Page;
+use crate::page::{Page, is_all_but_empty};
 use crate::read::File;
 use crate::scan::Projected;
 use crate::schema::{BlobView, ParentField};
@@ -31,14 +31,11 @@ pub struct VerifyReport {
 /// Arrow bytes decoded at a time.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// Rows that a stored byte may stand for before a page counts as all but empty.
-const ROWS_PER_BYTE: u64 = 1 << 16;
-
 /// The rows to look at after a batch of `count` of them. Where a page announces far more rows than its bytes can tell
 /// apart, only its last row follows, so that the work is bounded by what is stored and not by what is announced.
 fn after(rows: &Range<u64>, count: u64, page_rows: u64, stored_bytes: u64) -> Range<u64> {
     let next = rows.start.saturating_add(count).min(rows.end);
-    if next < rows.end && page_rows / ROWS_PER_BYTE > stored_bytes {
+    if next < rows.end && is_all_but_empty(page_rows, stored_bytes) {
         rows.end - 1..rows.end
     } else {
         next..rows.end

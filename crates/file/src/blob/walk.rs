@@ -8,7 +8,7 @@ use super::fetch::united;
 use super::slots::Slots;
 use crate::column::Column;
 use crate::io::{Segments, Source};
-use crate::page::LeafData;
+use crate::page::{LeafData, is_all_but_empty};
 use crate::scan::Projected;
 use crate::schema::LeafKind;
 use crate::{Error, Result};
@@ -17,9 +17,6 @@ use crate::{Error, Result};
 const DESCRIPTOR_BYTES: usize = 8 << 20;
 /// Bytes of blobs read at a time.
 const READ_BYTES: u64 = 1 << 20;
-/// Rows that a stored byte may stand for before a page counts as all but empty.
-const ROWS_PER_BYTE: u64 = 1 << 16;
-
 /// Bytes of blobs in a file that have been read so far: no byte is read twice, whoever refers to it.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
@@ -71,7 +68,7 @@ pub(crate) fn total_bytes(projected: &Projected) -> Result<Option<u64>> {
         // Which rows a page of items belongs to is told by other columns: all of them.
         let num_rows = column.lists[0].num_rows();
         let stored: u64 = column.lists[0].pages.iter().fold(0, |sum, p| sum.saturating_add(p.stored_bytes()));
-        if num_rows / ROWS_PER_BYTE > stored {
+        if is_all_but_empty(num_rows, stored) {
             return Ok(None);
         }
         return sum_of(projected, 0..num_rows).map(Some);
@@ -84,7 +81,7 @@ pub(crate) fn total_bytes(projected: &Projected) -> Result<Option<u64>> {
             total = total.saturating_add(sum_of(projected, rows)?.saturating_mul(num_rows));
             continue;
         }
-        if page.num_rows / ROWS_PER_BYTE > page.stored_bytes() {
+        if page.is_all_but_empty() {
             return Ok(None);
         }
         total = total.saturating_add(sum_of(projected, rows)?);

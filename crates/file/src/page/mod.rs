@@ -31,7 +31,7 @@ pub(crate) use buffers::PageBuffers;
 pub(crate) use leaf_data::{Dictionary, LeafData, LeafShape, Structure};
 pub(crate) use leaf_page::{DefLevels, LeafPage};
 pub(crate) use levels::LevelScheme;
-pub(crate) use reader::{Page, PageRead};
+pub(crate) use reader::{Page, PageRead, is_all_but_empty};
 pub(crate) use scratch::PageScratch;
 pub(crate) use sparse::SparseLayout;
 

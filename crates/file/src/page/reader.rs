@@ -58,6 +58,11 @@ impl Page {
         self.buffers.ranges().iter().map(|r| r.end - r.start).sum()
     }
 
+    /// Whether it announces far more rows than its bytes can tell apart.
+    pub(crate) fn is_all_but_empty(&self) -> bool {
+        is_all_but_empty(self.num_rows, self.stored_bytes())
+    }
+
     /// Whether all rows are alike, so that a page of any length costs the file nothing.
     pub(crate) fn repeats_one_row(&self) -> bool {
         let layout = match self.layout.storage() {
@@ -146,6 +151,14 @@ impl Page {
         // A lost race stored the same index.
         Ok(Some(self.index.get_or_init(|| index)))
     }
+}
+
+/// Rows that a stored byte may stand for before they count as all but empty.
+const ROWS_PER_BYTE: u64 = 1 << 16;
+
+/// Whether rows are far more than the bytes stored of them can tell apart.
+pub(crate) fn is_all_but_empty(num_rows: u64, stored_bytes: u64) -> bool {
+    num_rows / ROWS_PER_BYTE > stored_bytes
 }
 
 /// Reading some rows of one page.
