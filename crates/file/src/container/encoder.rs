@@ -29,8 +29,10 @@ use crate::proto::{encodings, file_v2 as pb};
 use crate::schema::{DescriptorParts, Schema};
 use crate::{Error, FormatVersion, Limits, Result};
 
-/// What stands between buffers: up to 4,095 of this byte.
-static PADDING: [u8; 4096] = [0x48; 4096];
+/// What stands between buffers.
+pub(crate) const PADDING_BYTE: u8 = 0x48;
+/// Up to 4,095 of it at once.
+static PADDING: [u8; 4096] = [PADDING_BYTE; 4096];
 
 /// A file of more columns gets a field directory.
 pub(crate) const DIRECTORY_COLUMNS: usize = 1000;

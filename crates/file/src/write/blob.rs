@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use crate::array::shred::LeafPath;
 use crate::choose::{self, Tuning};
-use crate::container::ContainerEncoder;
+use crate::container::{ContainerEncoder, PADDING_BYTE};
 use crate::page::encode::EncodedPage;
 use crate::page::{BlobLayout, Layout, LeafPage};
 use crate::schema::{FieldKind, kind_of};
@@ -145,7 +145,7 @@ impl Mover<'_> {
                 self.pending.push((self.ranges.len(), self.gathered.len()));
                 self.ranges.push((0, bytes.len() as u64));
                 self.gathered.extend_from_slice(bytes);
-                self.gathered.resize(self.gathered.len().next_multiple_of(ALIGN), PADDING);
+                self.gathered.resize(self.gathered.len().next_multiple_of(ALIGN), PADDING_BYTE);
                 if self.gathered.len() >= GATHER_BYTES {
                     self.hand_over();
                 }
@@ -169,9 +169,6 @@ impl Mover<'_> {
         }
     }
 }
-
-/// What stands between blobs, as between all buffers.
-const PADDING: u8 = 0x48;
 
 /// A part of an array's buffer.
 struct Shared(arrow_buffer::Buffer);
