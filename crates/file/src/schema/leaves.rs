@@ -220,7 +220,7 @@ impl Schema {
     }
 
     /// Column index, path and field of every leaf, also of those this build cannot read.
-    #[allow(dead_code)]
+    #[cfg(test)]
     pub(crate) fn leaf_paths(&self) -> Vec<(u32, String, FieldRef)> {
         let mut leaves = Vec::new();
         let walked = self.walk(&mut |field, path, _| {
