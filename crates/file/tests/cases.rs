@@ -18,17 +18,9 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use bytes::Bytes;
 use common::compare::{Flags, difference, schema_difference};
 use common::counted::{Counted, inside, total};
-use common::engine::{Part, expected_projection, expected_take, open, scan, take, write};
+use common::engine::{Part, VERSIONS, expected_projection, expected_take, open, options, scan, take, write};
 use common::memory;
 use pennon_file::{ErrorKind, File, FileWriter, FormatVersion, OpenOptions, WriteOptions};
-
-const VERSIONS: [FormatVersion; 3] = [FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2];
-
-fn options(version: FormatVersion) -> WriteOptions {
-    let mut options = WriteOptions::default();
-    options.format_version = version;
-    options
-}
 
 fn one_column(name: &str, array: ArrayRef) -> RecordBatch {
     let schema = Schema::new(vec![Field::new(name, array.data_type().clone(), true)]);

@@ -20,17 +20,9 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer, i256};
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, Schema, UnionMode};
 use common::all_types::{item, map, union};
 use common::compare::difference;
-use common::engine::{Part, open, scan, take, write};
+use common::engine::{Part, VERSIONS, open, options, scan, take, write};
 use common::generate::{Generator, Wanted};
-use pennon_file::{ErrorKind, File, FormatVersion, PathWriter, WriteOptions};
-
-const VERSIONS: [FormatVersion; 3] = [FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2];
-
-fn options(version: FormatVersion) -> WriteOptions {
-    let mut options = WriteOptions::default();
-    options.format_version = version;
-    options
-}
+use pennon_file::{ErrorKind, File, FormatVersion, PathWriter};
 
 fn table(field: Field, column: ArrayRef) -> RecordBatch {
     RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![column]).expect("one column")

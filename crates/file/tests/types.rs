@@ -13,13 +13,12 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use common::all_types::{Group, groups};
 use common::compare::difference;
 use common::descriptor::stored_fields;
-use common::engine::{Part, open, scan, take, write};
+use common::engine::{Part, VERSIONS, open, options, scan, take, write};
 use common::generate::{Generator, Wanted};
 use common::official::{Job, ask, python};
 use common::shared::repository;
-use pennon_file::{ErrorKind, FileWriter, FormatVersion, WriteOptions};
+use pennon_file::{ErrorKind, FileWriter, FormatVersion};
 
-const VERSIONS: [FormatVersion; 3] = [FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2];
 const ROWS: usize = 900;
 
 /// A field of a type as it stands inside others: how that is called, and the column.
@@ -50,12 +49,6 @@ fn batch(field: &Field, rows: usize, seed: u64, version: FormatVersion) -> Recor
     let columns = vec![column(field, rows, seed, version), column(&after, rows, seed, version)];
     let schema = Schema::new(vec![field.clone(), after]);
     RecordBatch::try_new(Arc::new(schema), columns).expect("columns of their types")
-}
-
-fn options(version: FormatVersion) -> WriteOptions {
-    let mut options = WriteOptions::default();
-    options.format_version = version;
-    options
 }
 
 fn is_ordered(schema: &Schema) -> Vec<Option<bool>> {

@@ -16,15 +16,13 @@ use arrow_schema::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
 use common::compare::difference;
 use common::counted::{Counted, total};
-use common::engine::{Part, expected_take, open, reading, scan, take, write};
+use common::engine::{Part, VERSIONS, expected_take, open, options, reading, scan, take, write};
 use common::generate::{Generator, Wanted};
 use common::official::{Job, ask, python};
 use common::rng::{Rng, seeds};
 use common::work::{each, no_failures};
 use pennon_file::io::ReadAt;
 use pennon_file::{File, FormatVersion, OpenOptions, WriteOptions};
-
-const VERSIONS: [FormatVersion; 3] = [FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2];
 
 /// `columns` columns of random floats, named c00000 and so on, of 100 rows.
 fn wide(columns: usize) -> RecordBatch {
@@ -36,12 +34,6 @@ fn wide(columns: usize) -> RecordBatch {
     };
     let arrays = (0..columns).map(|_| array()).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns of one length")
-}
-
-fn options(version: FormatVersion) -> WriteOptions {
-    let mut options = WriteOptions::default();
-    options.format_version = version;
-    options
 }
 
 /// The same with a field directory whatever the number of columns.

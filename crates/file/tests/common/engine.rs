@@ -15,6 +15,16 @@ use pennon_file::{Compression, File, FileWriter, FormatVersion, OpenOptions, Res
 use super::generate::PACKED;
 use super::rng::Rng;
 
+/// The format versions that are written.
+pub const VERSIONS: [FormatVersion; 3] = [FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2];
+
+/// What is usual, in a format version.
+pub fn options(version: FormatVersion) -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.format_version = version;
+    options
+}
+
 /// Writes `batches` into memory.
 pub fn write(schema: &SchemaRef, batches: &[RecordBatch], options: WriteOptions) -> Result<Bytes> {
     let mut writer = FileWriter::new(Vec::new(), schema, options)?;
