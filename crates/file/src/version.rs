@@ -1,7 +1,7 @@
 //! Format versions and what each allows.
 //!
-//! Readers dispatch on the descriptions found in a file; only this module, the column reader and
-//! the writer's chooser ask which version a file has.
+//! Readers dispatch on the descriptions found in a file, and ask for its version where no description tells: which
+//! fields have columns (`schema/leaves.rs`), and how wide chunk sizes are. Writers ask what they may write.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,6 +24,9 @@ pub enum FormatVersion {
 
 impl FormatVersion {
     /// The version of a footer's (major, minor) pair.
+    ///
+    /// # Errors
+    /// A version that is not known, or one before 2.0: unsupported.
     pub fn from_footer(major: u16, minor: u16) -> Result<Self> {
         match (major, minor) {
             (0, 3) | (2, 0) => Ok(Self::V2_0),

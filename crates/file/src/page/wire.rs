@@ -141,7 +141,7 @@ impl Layout {
         }
     }
 
-    /// The serialized `PageLayout` message; empty for what no such message can say.
+    /// The serialized message: a `PageLayout`, or an `ArrayEncoding` for 2.0. Sparse pages are not written; theirs is empty.
     pub(crate) fn emit(&self) -> Vec<u8> {
         match self {
             // Another message altogether.
