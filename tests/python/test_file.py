@@ -260,3 +260,8 @@ def test_nested_columns_are_found_by_path(tmp_path):
     assert rows(f.to_table(["a.b"])) == [{"a": {"b": 1}}, {"a": {"b": 2}}]
     assert rows(f.to_table(["a.`c d`"])) == [{"a": {"c d": "x"}}, {"a": {"c d": None}}]
     assert rows(f.to_table(["l.item.k"])) == [{"l": [{"k": True}]}, {"l": []}]
+
+
+def test_text_where_bytes_are_due_is_a_type_error():
+    with pytest.raises(TypeError, match="open it in binary mode"):
+        pennon.open(io.StringIO("a,b\n1,2\n"))

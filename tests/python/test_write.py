@@ -351,3 +351,20 @@ def test_polars_frames_are_written(tmp_path):
     frame = pl.DataFrame({"a": [1, 2], "s": ["x", None], "l": [[1.5], []]})
     pennon.write(frame, tmp_path / "x.parquet")
     assert pl.DataFrame(pennon.open(tmp_path / "x.parquet")).equals(frame)
+
+
+def test_a_list_that_holds_itself_is_an_error(tmp_path):
+    loop = [1]
+    loop.append(loop)
+    with pytest.raises(pennon.InvalidArgument):
+        pennon.write({"x": [loop]}, tmp_path / "x.lance")
+    deep = []
+    deep.append(deep)
+    with pytest.raises(pennon.InvalidArgument, match="nested more than 60 deep"):
+        pennon.write({"x": deep}, tmp_path / "x.lance")
+    loop = []
+    loop.append(loop)
+    with pytest.raises(pennon.InvalidArgument, match="more than 8 deep"):
+        pennon.write(loop, tmp_path / "x.lance")
+    with pytest.raises(TypeError, match="expected a schema"):
+        pennon.Writer(tmp_path / "x.lance", {"a": "int8"})

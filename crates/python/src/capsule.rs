@@ -78,6 +78,12 @@ fn pointer<T>(value: &Bound<'_, PyAny>, name: &CStr, method: &str) -> PyResult<N
 /// The schema of anything with `__arrow_c_schema__`.
 pub(crate) fn import_schema(object: &Bound<'_, PyAny>) -> PyResult<Schema> {
     let py = object.py();
+    if !object.hasattr(intern!(py, "__arrow_c_schema__"))? {
+        return Err(PyTypeError::new_err(format!(
+            "expected a schema, as pennon.schema({{…}}) or a pyarrow.Schema, found {}",
+            object.get_type()
+        )));
+    }
     let capsule = object.call_method0(intern!(py, "__arrow_c_schema__"))?;
     let pointer = pointer::<FFI_ArrowSchema>(&capsule, SCHEMA, "__arrow_c_schema__")?;
     // SAFETY: the name of the capsule says that it holds an ArrowSchema, and the capsule outlives this borrow.

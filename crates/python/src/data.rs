@@ -22,6 +22,9 @@ use crate::infer::Cell;
 use crate::table::batch;
 use crate::{build, capsule, infer, numpy};
 
+/// Iterables inside each other, at most.
+const MOST_DEPTH: usize = 8;
+
 /// Rows of a batch that is made of Python values.
 const ROWS: usize = 1 << 14;
 
@@ -46,7 +49,18 @@ impl<'py> Data<'py> {
 
 /// The batches of `object`. With `schema`, values that have no Arrow type of their own get the types it says.
 pub(crate) fn data<'py>(object: &Bound<'py, PyAny>, schema: Option<&SchemaRef>) -> PyResult<Data<'py>> {
+    nested(object, schema, 0)
+}
+
+/// The same inside of `depth` iterables, one of which may hold itself.
+fn nested<'py>(object: &Bound<'py, PyAny>, schema: Option<&SchemaRef>, depth: usize) -> PyResult<Data<'py>> {
     let py = object.py();
+    if depth > MOST_DEPTH {
+        return Err(invalid(
+            py,
+            format!("iterables of batches inside each other, more than {MOST_DEPTH} deep"),
+        ));
+    }
     if object.hasattr(intern!(py, "__arrow_c_stream__"))? {
         match stream(object) {
             // pandas hands itself over through pyarrow, which may not be there.
@@ -84,7 +98,7 @@ pub(crate) fn data<'py>(object: &Bound<'py, PyAny>, schema: Option<&SchemaRef>) 
         || object.is_instance_of::<PyBytes>()
         || object.is_instance_of::<PyByteArray>();
     if !is_text && let Ok(items) = object.try_iter() {
-        return of_items(py, items, schema);
+        return of_items(py, items, schema, depth);
     }
     Err(PyTypeError::new_err(format!(
         "cannot write {}: expected something with __arrow_c_stream__ or __arrow_c_array__, a pandas frame, a dict of columns, a list of dicts, or an iterable of these",
@@ -267,9 +281,10 @@ fn of_items<'py>(
     py: Python<'py>,
     mut items: Bound<'py, PyIterator>,
     schema: Option<&SchemaRef>,
+    depth: usize,
 ) -> PyResult<Data<'py>> {
     let first = match items.next() {
-        Some(first) => data(&first?, schema)?,
+        Some(first) => nested(&first?, schema, depth + 1)?,
         None => match schema {
             Some(schema) => return Ok(Data::of(schema.clone(), Vec::new())),
             None => return Err(invalid(py, "no batches, so no columns; give a schema")),
@@ -283,7 +298,8 @@ fn of_items<'py>(
             if let Some(batch) = data.next(py)? {
                 return conform(py, batch, &of, false).map(Some);
             }
-            current = items.next().transpose()?.map(|item| self::data(&item, Some(&of))).transpose()?;
+            current =
+                items.next().transpose()?.map(|item| nested(&item, Some(&of), depth + 1)).transpose()?;
         }
         Ok(None)
     };

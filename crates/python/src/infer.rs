@@ -21,6 +21,9 @@ use pyo3::types::{
 
 use crate::error::invalid;
 
+/// Lists and dicts inside each other, at most.
+const MOST_DEPTH: usize = 60;
+
 /// A value and the row that it is in, counted in the data given.
 pub(crate) struct Cell<'py> {
     pub(crate) row: usize,
@@ -116,22 +119,33 @@ impl Kind {
 pub(crate) fn data_type(py: Python<'_>, path: &str, cells: &[Cell<'_>]) -> PyResult<DataType> {
     let mut kind = Kind::Null;
     for cell in cells {
-        add(py, path, cell.row, &mut kind, &cell.value)?;
+        add(py, path, cell.row, &mut kind, &cell.value, 0)?;
     }
     arrow(py, path, &kind)
 }
 
 /// Makes `kind` wide enough for one more value.
-fn add(py: Python<'_>, path: &str, row: usize, kind: &mut Kind, value: &Bound<'_, PyAny>) -> PyResult<()> {
+fn add(
+    py: Python<'_>,
+    path: &str,
+    row: usize,
+    kind: &mut Kind,
+    value: &Bound<'_, PyAny>,
+    depth: usize,
+) -> PyResult<()> {
     if value.is_none() {
         return Ok(());
+    }
+    // A list may have itself as an item.
+    if depth > MOST_DEPTH {
+        return Err(invalid(py, format!("row {row}: values are nested more than {MOST_DEPTH} deep")));
     }
     let new = if let Ok(dict) = value.cast::<PyDict>() {
         if matches!(kind, Kind::Null) {
             *kind = Kind::Struct(Vec::new());
         }
         if let Kind::Struct(fields) = kind {
-            return add_fields(py, path, row, fields, dict);
+            return add_fields(py, path, row, fields, dict, depth);
         }
         Kind::Struct(Vec::new())
     } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
@@ -141,7 +155,7 @@ fn add(py: Python<'_>, path: &str, row: usize, kind: &mut Kind, value: &Bound<'_
         if let Kind::List(item) = kind {
             for value in value.try_iter()? {
                 let cell = Cell::new(row, value?)?;
-                add(py, &format!("{path}.item"), row, item, &cell.value)?;
+                add(py, &format!("{path}.item"), row, item, &cell.value, depth + 1)?;
             }
             return Ok(());
         }
@@ -172,6 +186,7 @@ fn add_fields(
     row: usize,
     fields: &mut Vec<(String, Kind)>,
     dict: &Bound<'_, PyDict>,
+    depth: usize,
 ) -> PyResult<()> {
     for (position, (key, value)) in dict.iter().enumerate() {
         let key = key.cast::<PyString>().map_err(|_| {
@@ -189,7 +204,7 @@ fn add_fields(
         });
         let cell = Cell::new(row, value)?;
         let inner = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };
-        add(py, &inner, row, &mut fields[at].1, &cell.value)?;
+        add(py, &inner, row, &mut fields[at].1, &cell.value, depth + 1)?;
     }
     Ok(())
 }

@@ -153,6 +153,11 @@ impl FileLike {
                 Ok(bytes) => bytes,
                 Err(e) => {
                     let other = e.into_inner();
+                    if other.is_instance_of::<PyString>() {
+                        let text =
+                            format!("{}: gives text where bytes are due; open it in binary mode", self.name);
+                        return Err(PyTypeError::new_err(text));
+                    }
                     py.get_type::<PyBytes>().call1((other,))?.cast_into::<PyBytes>()?
                 }
             };
