@@ -254,9 +254,11 @@ def test_a_process_ends_with_an_iterator_half_read(numbers):
 def test_ctrl_c_stops_a_long_call(tmp_path, call):
     path = tmp_path / "part.lance"
     pennon.write({"x": list(range(100_000)), "s": [f"{i:0200}" for i in range(100_000)]}, path, compression="zstd")
+    # Started from the background of a shell, a process ignores Ctrl-C unless it asks for it.
     script = """
-        import sys, pennon
+        import signal, sys, pennon
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         f = pennon.open(sys.argv[1])
         print("start", flush=True)
         try:
@@ -267,10 +269,13 @@ def test_ctrl_c_stops_a_long_call(tmp_path, call):
     """.replace("CALL", call)
     command = [sys.executable, "-c", textwrap.dedent(script), str(path), str(tmp_path / "out.lance")]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "start\n"
-    time.sleep(0.3)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=20)
+    try:
+        assert child.stdout.readline() == "start\n"
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=20)
+    finally:
+        child.kill()
     assert (out, err, child.returncode) == ("stopped\n", "", 0)
     assert [p for p in os.listdir(tmp_path) if p.endswith(".tmp")] == []
 
