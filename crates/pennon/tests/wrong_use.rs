@@ -74,7 +74,7 @@ fn wrong_usage_is_one_line_and_exit_code_2() {
         &p,
         &["convert", "t.lance", "o.lance", "--format-version", "1.9"],
         2,
-        "invalid value '2.0' for '--format-version <VERSION>' [possible values: 2.1, 2.2] (a similar value exists: '2.2'); see pennon convert --help",
+        "invalid value '1.9' for '--format-version <VERSION>' [possible values: 2.0, 2.1, 2.2]; see pennon convert --help",
     );
     says(
         &p,
