@@ -10,7 +10,8 @@
 //!
 //! # fn main() -> pennon_file::Result<()> {
 //! let file = File::open("birds.lance")?;
-//! let mut writer = PathWriter::create("some.lance", &file.schema()?, WriteOptions::default())?;
+//! let schema = file.schema()?;
+//! let mut writer = PathWriter::create("some.lance", &schema, WriteOptions::default())?;
 //! for batch in file.take(&[7, 0, 7]).batches()? {
 //!     writer.write(&batch?)?;
 //! }
