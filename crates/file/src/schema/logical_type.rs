@@ -259,6 +259,11 @@ fn emit_leaf(data_type: &DataType) -> Result<String> {
         Time64(unit @ (TimeUnit::Microsecond | TimeUnit::Nanosecond)) => {
             return Ok(format!("time64:{}", emit_unit(*unit)));
         }
+        Timestamp(_, Some(zone)) if &**zone == "-" => {
+            return Err(Error::unsupported(
+                "a time zone called \"-\", which is how the format spells that there is none; give the zone its name",
+            ));
+        }
         Timestamp(unit, zone) => {
             return Ok(format!("timestamp:{}:{}", emit_unit(*unit), zone.as_deref().unwrap_or("-")));
         }

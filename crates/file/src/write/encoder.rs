@@ -129,6 +129,7 @@ impl FileEncoder {
             let tuning = Tuning::new(&asked, spec, &path.field, top)?;
             path.path.clone_from(&leaf.path);
             if version == FormatVersion::V2_0
+                && path.field.is_nullable()
                 && let Some(keys) = &mut path.dictionary
             {
                 // A null of a dictionary column is a key of its own.

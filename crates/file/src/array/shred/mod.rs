@@ -239,8 +239,9 @@ fn append_or_take(to: &mut Vec<u16>, from: Vec<u16>) {
 /// Fails if a struct above the leaf, or a packed struct that is the leaf, is null where it can be seen. Format version 2.0
 /// stores no validity of structs.
 pub(crate) fn check_structs(path: &LeafPath, top: &ArrayRef) -> Result<()> {
-    let is_packed = matches!(path.shape, ValueType::Struct(_));
-    walk::check_structs(path, top, is_packed)
+    // Structs that own a column: packed ones, and those without fields.
+    let owns_column = matches!(path.shape, ValueType::Struct(_)) || path.is_empty_struct;
+    walk::check_structs(path, top, owns_column)
 }
 
 /// Arrow bytes that `rows` of a top-level array hold below the leaf, levels included.

@@ -247,3 +247,23 @@ fn a_null_struct_is_refused_in_2_0_before_anything_of_its_batch_is_written() {
     let error = encoder.write(&lists([true, true])).unwrap_err();
     assert_eq!(error.place().column.as_deref(), Some("s.item"));
 }
+
+#[test]
+fn a_null_struct_without_fields_is_refused_in_2_0_where_nothing_would_keep_it() {
+    use arrow_array::StructArray;
+    use arrow_buffer::NullBuffer;
+    let array: ArrayRef =
+        Arc::new(StructArray::new_empty_fields(2, Some(NullBuffer::from(vec![true, false]))));
+    let batch = RecordBatch::try_from_iter_with_nullable([("s", array, true)]).unwrap();
+    let options = WriteOptions { format_version: FormatVersion::V2_0, ..WriteOptions::default() };
+    let error = FileEncoder::new(&batch.schema(), options).unwrap().write(&batch).unwrap_err();
+    assert_eq!((error.kind(), error.place().column.as_deref()), (ErrorKind::Unsupported, Some("s")));
+}
+
+#[test]
+fn a_time_zone_that_is_spelled_like_none_is_refused() {
+    let zone = DataType::Timestamp(arrow_schema::TimeUnit::Second, Some("-".into()));
+    let schema = arrow_schema::Schema::new(vec![Field::new("t", zone, true)]);
+    let error = FileEncoder::new(&schema, WriteOptions::default()).unwrap_err();
+    assert_eq!((error.kind(), error.place().column.as_deref()), (ErrorKind::Unsupported, Some("t")));
+}
