@@ -46,6 +46,7 @@ pub(crate) fn store(stored: &DataType, array: &ArrayRef, struct_nulls: bool) -> 
     if is_stored_as(array.data_type(), stored) {
         return Ok(array.clone());
     }
+    check_items(array)?;
     let nulls = array.nulls().cloned();
     let len = array.len();
     let child = |field: &FieldRef, child: &ArrayRef| store(field.data_type(), child, struct_nulls);
@@ -114,6 +115,25 @@ pub(crate) fn store(stored: &DataType, array: &ArrayRef, struct_nulls: bool) -> 
 }
 
 #[cold]
+/// Fails for nulls among items that have none by their field. Unions and runs have no validity of their own, so nothing
+/// before here has looked; those who read the file would.
+fn check_items(array: &ArrayRef) -> Result<()> {
+    use DataType::*;
+    let (field, items) = match array.data_type() {
+        List(field) => (field, array.as_list::<i32>().values()),
+        LargeList(field) => (field, array.as_list::<i64>().values()),
+        ListView(field) => (field, array.as_list_view::<i32>().values()),
+        LargeListView(field) => (field, array.as_list_view::<i64>().values()),
+        FixedSizeList(field, _) => (field, array.as_fixed_size_list().values()),
+        _ => return Ok(()),
+    };
+    let unlooked_at = matches!(field.data_type(), Union(..) | RunEndEncoded(..)) && !field.is_nullable();
+    if unlooked_at && items.logical_null_count() > 0 {
+        return Err(Error::invalid("a null among items of a list whose field says that there are none"));
+    }
+    Ok(())
+}
+
 fn misfit(array: &ArrayRef, stored: &DataType) -> Error {
     Error::invalid(format!("internal: values of type {} to be stored as {stored}", array.data_type()))
 }

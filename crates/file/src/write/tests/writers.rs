@@ -267,3 +267,26 @@ fn a_time_zone_that_is_spelled_like_none_is_refused() {
     let error = FileEncoder::new(&schema, WriteOptions::default()).unwrap_err();
     assert_eq!((error.kind(), error.place().column.as_deref()), (ErrorKind::Unsupported, Some("t")));
 }
+
+#[test]
+fn runs_with_nulls_in_lists_whose_items_have_none_are_refused() {
+    use arrow_array::{ListArray, RunArray, types::Int32Type};
+    let ends = arrow_array::PrimitiveArray::<Int32Type>::from(vec![1, 2]);
+    let runs = RunArray::try_new(&ends, &Int32Array::from(vec![Some(1), None])).unwrap();
+    let lists = |nullable: bool| -> ArrayRef {
+        let item = Arc::new(Field::new("item", arrow_array::Array::data_type(&runs).clone(), true));
+        let offsets = arrow_buffer::OffsetBuffer::new(vec![0, 2].into());
+        let array = ListArray::new(item.clone(), offsets, Arc::new(runs.clone()), None);
+        let field = Arc::new(item.as_ref().clone().with_nullable(nullable));
+        let data = arrow_array::Array::to_data(&array).into_builder().data_type(DataType::List(field));
+        arrow_array::make_array(data.build().unwrap())
+    };
+    for nullable in [true, false] {
+        let array = lists(nullable);
+        let field = Field::new("l", array.data_type().clone(), true);
+        let schema = Arc::new(arrow_schema::Schema::new(vec![field]));
+        let batch = RecordBatch::try_new(schema.clone(), vec![array]).unwrap();
+        let written = FileEncoder::new(&schema, WriteOptions::default()).unwrap().write(&batch);
+        assert_eq!(written.is_ok(), nullable, "{written:?}");
+    }
+}
