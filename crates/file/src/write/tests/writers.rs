@@ -263,7 +263,7 @@ fn a_null_struct_without_fields_is_refused_in_2_0_where_nothing_would_keep_it() 
 #[test]
 fn a_time_zone_that_is_spelled_like_none_is_refused() {
     let zone = DataType::Timestamp(arrow_schema::TimeUnit::Second, Some("-".into()));
-    let schema = arrow_schema::Schema::new(vec![Field::new("t", zone, true)]);
+    let schema = Schema::new(vec![Field::new("t", zone, true)]);
     let error = FileEncoder::new(&schema, WriteOptions::default()).unwrap_err();
     assert_eq!((error.kind(), error.place().column.as_deref()), (ErrorKind::Unsupported, Some("t")));
 }
@@ -284,7 +284,7 @@ fn runs_with_nulls_in_lists_whose_items_have_none_are_refused() {
     for nullable in [true, false] {
         let array = lists(nullable);
         let field = Field::new("l", array.data_type().clone(), true);
-        let schema = Arc::new(arrow_schema::Schema::new(vec![field]));
+        let schema = Arc::new(Schema::new(vec![field]));
         let batch = RecordBatch::try_new(schema.clone(), vec![array]).unwrap();
         let written = FileEncoder::new(&schema, WriteOptions::default()).unwrap().write(&batch);
         assert_eq!(written.is_ok(), nullable, "{written:?}");
