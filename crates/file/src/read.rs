@@ -291,8 +291,10 @@ impl File {
         let facts = self.facts();
         for record in records.split_off(leaves.len()) {
             let number = record.index;
-            let path = leaves.iter().find(|l| l.lists().any(|c| c == number)).map_or("", |l| &l.path);
-            let list = ListColumn::new(record, &facts).map_err(|e| e.in_column(path))?;
+            let list = ListColumn::new(record, &facts).map_err(|e| {
+                let below = leaves.iter().find(|l| l.lists().any(|c| c == number));
+                e.in_column(below.map_or("", |l| &l.path))
+            })?;
             if let Some(place) = inner.lists.get(number as usize) {
                 // A lost race stored the same column.
                 let _ = place.set(Arc::new(list));

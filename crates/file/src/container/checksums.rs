@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
-use super::u64_at;
+use super::{u32_at, u64_at};
 use crate::error::corrupt;
 use crate::{Error, Result};
 
@@ -45,12 +45,6 @@ pub(crate) fn num_units(bytes: u64) -> u64 {
 pub(super) fn unit_crcs(bytes: &[u8], out: &mut Vec<u32>) {
     out.extend(bytes.chunks(UNIT_BYTES as usize).map(crc32c::crc32c));
 }
-
-/// The `index`-th little-endian `u32`.
-pub(super) fn crc_at(crcs: &[u8], index: usize) -> u32 {
-    crcs.as_chunks::<4>().0.get(index).map_or(0, |crc| u32::from_le_bytes(*crc))
-}
-
 pub(super) fn mismatch(what: &str, expected: u32, found: u32) -> Error {
     Error::corrupt(format!("checksum of {what}: expected {expected:08x}, found {found:08x}"))
 }
@@ -94,20 +88,20 @@ impl FileChecks {
         let Some((_, trailer)) = tail.split_last_chunk::<TRAILER_BYTES>() else {
             corrupt!("a checksums trailer of {} bytes", tail.len())
         };
-        let u32_at = |at: usize| crc_at(trailer, at / 4);
+        let word = |at: usize| u32_at(trailer, at / 4);
         let wide_at = |at: usize| u64_at(&trailer[at..], 0);
-        let (expected, found) = (u32_at(36), crc32c::crc32c(&trailer[..36]));
+        let (expected, found) = (word(36), crc32c::crc32c(&trailer[..36]));
         if expected != found {
             return Err(mismatch("the checksums trailer", expected, found).at_offset(buffer.end));
         }
-        if u32_at(32) != LAYOUT || u64::from(u32_at(28)) != UNIT_BYTES {
+        if word(32) != LAYOUT || u64::from(word(28)) != UNIT_BYTES {
             return Ok(None);
         }
-        if u32_at(20) != num_columns || u32_at(24) as usize != global_buffers.len() {
+        if word(20) != num_columns || word(24) as usize != global_buffers.len() {
             corrupt!(
                 "checksums of {} columns and {} global buffers; the file has {num_columns} and {}",
-                u32_at(20),
-                u32_at(24),
+                word(20),
+                word(24),
                 global_buffers.len()
             );
         }
@@ -138,7 +132,7 @@ impl FileChecks {
             num_page_units: page_units,
             num_columns,
             global_units,
-            descriptor_crc: u32_at(0),
+            descriptor_crc: word(0),
             cmo_crcs,
             buffer,
         }))
@@ -169,7 +163,7 @@ impl FileChecks {
 
     /// Checks a column's metadata message against its entry; gives its first page unit.
     pub(crate) fn verify_column(&self, column: u32, entry: &[u8], message: &[u8]) -> Result<u64> {
-        let (expected, found) = (crc_at(entry, 2), crc32c::crc32c(message));
+        let (expected, found) = (u32_at(entry, 2), crc32c::crc32c(message));
         if expected != found {
             return Err(mismatch(&format!("the metadata of column {column}"), expected, found));
         }
@@ -227,7 +221,7 @@ fn verify_units(bytes: &[u8], crcs: &[u8], what: &str) -> Result<()> {
         corrupt!("{} bytes of checksums for {} bytes of {what}", crcs.len(), bytes.len());
     }
     for (at, unit) in bytes.chunks(UNIT_BYTES as usize).enumerate() {
-        let (expected, found) = (crc_at(crcs, at), crc32c::crc32c(unit));
+        let (expected, found) = (u32_at(crcs, at), crc32c::crc32c(unit));
         if expected != found {
             let start = at * UNIT_BYTES as usize;
             return Err(mismatch(
@@ -316,7 +310,7 @@ impl PageChecks {
                 )));
             }
             let found = crc32c::crc32c(&bytes[(unit_start - start) as usize..(unit_end - start) as usize]);
-            let expected = crc_at(&self.crcs, unit);
+            let expected = u32_at(&self.crcs, unit);
             if found != expected {
                 return Err(
                     mismatch(&format!("bytes {unit_start}..{unit_end}"), expected, found).in_buffer(buffer)

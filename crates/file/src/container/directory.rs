@@ -30,8 +30,8 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::checksums::{crc_at, mismatch};
-use super::{range_within, u64_at};
+use super::checksums::mismatch;
+use super::{range_within, u32_at, u64_at};
 use crate::error::corrupt;
 use crate::{Error, Result};
 
@@ -101,8 +101,8 @@ fn push_part(out: &mut Vec<u8>, range: &Range<u64>, crc: u32) {
 
 /// The same read: a range that ends at or before `end`.
 fn part_at(bytes: &[u8], end: u64, what: &str) -> Result<(Range<u64>, u32)> {
-    let len = u64::from(crc_at(bytes, 2));
-    Ok((range_within(u64_at(bytes, 0), len, end, || what.to_owned())?, crc_at(bytes, 3)))
+    let len = u64::from(u32_at(bytes, 2));
+    Ok((range_within(u64_at(bytes, 0), len, end, || what.to_owned())?, u32_at(bytes, 3)))
 }
 
 /// How entries fall into buckets: known before what is in them.
@@ -194,18 +194,18 @@ impl Directory {
 
     /// The table of buckets, as the trailer tells; `None` where the layout is one of the future.
     pub(super) fn table_range(index: &Range<u64>, trailer: &[u8]) -> Result<Option<Range<u64>>> {
-        let (expected, found) = (crc_at(trailer, 14), crc32c::crc32c(&trailer[..TRAILER_BYTES - 4]));
+        let (expected, found) = (u32_at(trailer, 14), crc32c::crc32c(&trailer[..TRAILER_BYTES - 4]));
         if expected != found {
             return Err(mismatch("the field directory", expected, found));
         }
-        if crc_at(trailer, 13) != LAYOUT {
+        if u32_at(trailer, 13) != LAYOUT {
             return Ok(None);
         }
-        let bytes = u64::from(crc_at(trailer, 8)) * BUCKET_ENTRY_BYTES as u64;
+        let bytes = u64::from(u32_at(trailer, 8)) * BUCKET_ENTRY_BYTES as u64;
         if index.end - index.start != bytes + TRAILER_BYTES as u64 {
             corrupt!(
                 "a field directory of {} buckets in {} bytes",
-                crc_at(trailer, 8),
+                u32_at(trailer, 8),
                 index.end - index.start
             );
         }
@@ -220,12 +220,12 @@ impl Directory {
         num_columns: u32,
         has_checksums: bool,
     ) -> Result<Self> {
-        let u32_at = |at: usize| crc_at(trailer, at / 4);
-        let (expected, found) = (u32_at(40), crc32c::crc32c(&table));
+        let word = |at: usize| u32_at(trailer, at / 4);
+        let (expected, found) = (word(40), crc32c::crc32c(&table));
         if expected != found {
             return Err(mismatch("the field directory's table", expected, found));
         }
-        let buffer = u32_at(36);
+        let buffer = word(36);
         let (Some(buckets), Some(descriptor)) = (global_buffers.get(buffer as usize), global_buffers.first())
         else {
             corrupt!("a field directory in global buffer {buffer}; there are {}", global_buffers.len());
@@ -236,16 +236,16 @@ impl Directory {
             num_rows: u64_at(trailer, 0),
             metadata,
             metadata_crc,
-            num_fields: u32_at(24),
-            num_columns: u32_at(28),
+            num_fields: word(24),
+            num_columns: word(28),
             buckets_buffer: buffer,
-            has_units: u32_at(44) != 0,
+            has_units: word(44) != 0,
         };
-        if summary.num_columns != num_columns || u32_at(44) > CHECKSUMS_LAYOUT {
+        if summary.num_columns != num_columns || word(44) > CHECKSUMS_LAYOUT {
             corrupt!(
                 "a field directory of {} columns and checksums of layout {}; the file has {num_columns} columns",
                 summary.num_columns,
-                u32_at(44)
+                word(44)
             );
         }
         if summary.has_units != has_checksums {
@@ -284,7 +284,7 @@ impl Directory {
     }
 
     fn bucket_end(&self, bucket: usize) -> u64 {
-        u64::from(crc_at(&self.table, 4 * bucket + 2))
+        u64::from(u32_at(&self.table, 4 * bucket + 2))
     }
 
     /// Where a bucket is, absolute.
@@ -311,7 +311,7 @@ impl Directory {
 
     /// The entries of a bucket: checked against the table, the descriptor's length and where the file's data ends.
     pub(super) fn parse_bucket(&self, bucket: usize, bytes: &[u8], ends: &Ends) -> Result<Vec<Entry>> {
-        let (expected, found) = (crc_at(&self.table, 4 * bucket + 3), crc32c::crc32c(bytes));
+        let (expected, found) = (u32_at(&self.table, 4 * bucket + 3), crc32c::crc32c(bytes));
         if expected != found {
             return Err(mismatch(&format!("bucket {bucket} of the field directory"), expected, found));
         }
@@ -338,7 +338,7 @@ impl Directory {
             corrupt!("an entry of the field directory in {} bytes", bytes.len());
         };
         let (messages, messages_crc) = part_at(&head[8..], ends.descriptor_bytes, "the messages of a field")?;
-        let (first_column, count) = (crc_at(head, 6), crc_at(head, 7));
+        let (first_column, count) = (u32_at(head, 6), u32_at(head, 7));
         if first_column.checked_add(count).is_none_or(|end| end > self.summary.num_columns) {
             corrupt!(
                 "a field of {count} columns from {first_column} on; the file has {}",

@@ -51,6 +51,11 @@ fn range_within(start: u64, len: u64, end: u64, what: impl Fn() -> String) -> Re
     }
 }
 
+/// The `index`-th little-endian `u32`.
+fn u32_at(bytes: &[u8], index: usize) -> u32 {
+    bytes.as_chunks::<4>().0.get(index).map_or(0, |word| u32::from_le_bytes(*word))
+}
+
 /// The `index`-th little-endian `u64`.
 fn u64_at(bytes: &[u8], index: usize) -> u64 {
     bytes.as_chunks::<8>().0.get(index).map_or(0, |word| u64::from_le_bytes(*word))
