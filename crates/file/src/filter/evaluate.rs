@@ -14,6 +14,7 @@ use super::fit::value_type;
 use super::mask::{Mask, pack};
 use super::predicate::Comparison;
 use super::select::decoded;
+use crate::schema::type_name;
 use crate::{Error, Result};
 
 pub(super) fn evaluate(bound: &Bound, batch: &RecordBatch) -> Result<BooleanBuffer> {
@@ -32,7 +33,8 @@ fn reached(column: &BoundColumn, batch: &RecordBatch) -> Result<Reached> {
     let wrong = |found: String| {
         Error::invalid(format!(
             "the predicate is bound to another schema: column {} is {}, found {found}",
-            column.path, column.data_type
+            column.path,
+            type_name(&column.data_type)
         ))
     };
     let mut array: Option<ArrayRef> = None;
@@ -41,7 +43,7 @@ fn reached(column: &BoundColumn, batch: &RecordBatch) -> Result<Reached> {
         let next = match &array {
             None => batch.columns().get(*step),
             Some(outer) => {
-                let outer = outer.as_struct_opt().ok_or_else(|| wrong(outer.data_type().to_string()))?;
+                let outer = outer.as_struct_opt().ok_or_else(|| wrong(type_name(outer.data_type())))?;
                 above = NullBuffer::union(above.as_ref(), outer.nulls());
                 outer.columns().get(*step)
             }
@@ -50,7 +52,7 @@ fn reached(column: &BoundColumn, batch: &RecordBatch) -> Result<Reached> {
     }
     match array {
         Some(array) if *array.data_type() == column.data_type => Ok(Reached { array, above }),
-        other => Err(wrong(other.map_or("none".to_owned(), |a| a.data_type().to_string()))),
+        other => Err(wrong(other.map_or("none".to_owned(), |a| type_name(a.data_type())))),
     }
 }
 
@@ -163,7 +165,7 @@ fn test_array(array: &ArrayRef, test: &Test) -> Result<Mask> {
 
 #[cold]
 fn unknown(data_type: &DataType) -> Error {
-    Error::unsupported(format!("this test of values of type {data_type}"))
+    Error::unsupported(format!("this test of values of type {}", type_name(data_type)))
 }
 
 /// Tests every value of the dictionary once, and looks the keys up.

@@ -114,8 +114,27 @@ fn errors_of_syntax_say_where_and_what_was_expected() {
         error.to_string(),
         "expected a column or a value after >, found nothing at character 17\n    b > \n        ^"
     );
-    let deep = format!("{}x{}", "(".repeat(5000), ")".repeat(5000));
-    assert!(Predicate::parse(&deep).unwrap_err().message().starts_with("more than 64 forms"));
+    let deep = format!("{}x{}", "(".repeat(100_000), ")".repeat(100_000));
+    let error = Predicate::parse(&deep).unwrap_err();
+    assert_eq!(error.message(), "more than 64 forms in one another");
+    let line = format!("…{}{}…", "(".repeat(48), "(".repeat(30));
+    let shown = format!("{} at character 66\n  {line}\n  {}^", error.message(), " ".repeat(49));
+    assert_eq!(error.to_string(), shown);
+    // Long texts are cut where they are named, too.
+    let long = format!("x = 3 AND {} y", "'a'".repeat(50_000));
+    for text in [
+        format!("{long} z"),
+        format!("x {long}"),
+        format!("{} x", "ä".repeat(90_000)),
+        format!("1{0} {0}('')", "f".repeat(90_000)),
+    ] {
+        let error = Predicate::parse(&text).unwrap_err();
+        let (shown, summary) = (error.to_string(), error.summary());
+        assert!(shown.len() < 600 && summary.len() < 400, "{} and {} bytes", shown.len(), summary.len());
+    }
+    let long = parsed(&format!("i8 = '{}'", "a".repeat(90_000))).bind(&schema()).unwrap_err();
+    assert!(long.to_string().ends_with("a… does not fit int8 column i8: expected a whole number"));
+    assert!(long.to_string().len() < 200);
     assert!(Predicate::parse(&"NOT ".repeat(100_000)).is_err());
 }
 
