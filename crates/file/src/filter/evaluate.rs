@@ -144,6 +144,11 @@ pub(super) use for_primitive;
 
 fn test_array(array: &ArrayRef, test: &Test) -> Result<Mask> {
     use DataType::*;
+    if matches!(test, Test::In(list) if list.is_empty()) {
+        // Whatever the type: no value is looked at.
+        let nulls = array.logical_nulls();
+        return Ok(Mask::new(BooleanBuffer::new_unset(array.len()), nulls.as_ref()));
+    }
     let bits = match array.data_type() {
         Null => return Ok(Mask::null(array.len())),
         Dictionary(..) => return test_dictionary(array, test),

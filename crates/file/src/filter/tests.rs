@@ -580,3 +580,28 @@ proptest! {
         prop_assert!(a == b, "{} is printed {}", text, number);
     }
 }
+
+#[test]
+fn an_empty_list_is_false_and_null_for_a_null_of_every_type() {
+    let words: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None]));
+    let lists = [Some(vec![Some(1)]), None, Some(vec![])];
+    let keys = Int8Array::from(vec![Some(0), None, Some(1)]);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists)),
+        // A null of the dictionary is one as well.
+        Arc::new(DictionaryArray::<Int8Type>::new(keys, words.clone())),
+        Arc::new(RunArray::try_new(&Int32Array::from(vec![2, 3]), &words).expect("three rows")),
+        new_null_array(&DataType::Null, 3),
+        new_null_array(&DataType::Struct(vec![Field::new("x", DataType::Int8, true)].into()), 3),
+    ];
+    for (column, values) in columns.into_iter().zip([2, 1, 2, 0, 0]) {
+        let name = column.data_type().to_string();
+        let batch = RecordBatch::try_from_iter([("c", column)]).expect("a column");
+        let count = |text: &str| {
+            let bound = parsed(text).bind(&batch.schema()).expect("a test of any type");
+            bound.evaluate(&batch).expect("its own batch").count_set_bits()
+        };
+        assert_eq!((count("c IN ()"), count("c NOT IN ()")), (0, values), "{name}");
+        assert_eq!(count("c IN () OR c IS NULL"), 3 - values, "{name}");
+    }
+}
