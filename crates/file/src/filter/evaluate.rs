@@ -60,20 +60,8 @@ fn node(node: &Node, columns: &[Reached], len: usize) -> Result<Mask> {
     let inner = |n: &Node| self::node(n, columns, len);
     Ok(match node {
         Node::Constant(value) => Mask::constant(*value, len),
-        Node::And(parts) => {
-            let mut mask = Mask::constant(true, len);
-            for part in parts {
-                mask = mask.and(inner(part)?);
-            }
-            mask
-        }
-        Node::Or(parts) => {
-            let mut mask = Mask::constant(false, len);
-            for part in parts {
-                mask = mask.or(inner(part)?);
-            }
-            mask
-        }
+        Node::And(parts) => folded(parts.iter().map(inner), Mask::and, true, len)?,
+        Node::Or(parts) => folded(parts.iter().map(inner), Mask::or, false, len)?,
         Node::Not(part) => inner(part)?.not(),
         Node::Test { column, test: Test::IsNull } => {
             let Reached { array, above } = &columns[*column];
@@ -93,6 +81,24 @@ fn node(node: &Node, columns: &[Reached], len: usize) -> Result<Mask> {
             covered(compare_arrays(*op, &left.array, &right.array)?, above.as_ref())
         }
     })
+}
+
+/// What some masks are together; `none` without any.
+fn folded(
+    masks: impl Iterator<Item = Result<Mask>>,
+    join: impl Fn(Mask, Mask) -> Mask,
+    none: bool,
+    len: usize,
+) -> Result<Mask> {
+    let mut joined = None;
+    for mask in masks {
+        let mask = mask?;
+        joined = Some(match joined {
+            Some(first) => join(first, mask),
+            None => mask,
+        });
+    }
+    Ok(joined.unwrap_or_else(|| Mask::constant(none, len)))
 }
 
 /// NULL where a struct above is null.
