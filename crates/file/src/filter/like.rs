@@ -178,7 +178,7 @@ struct Block {
 impl Holes {
     fn new(parts: &[Part]) -> Self {
         let blocks = parts.chunks(64).map(Block::new).collect();
-        Self { blocks, last: 1 << (parts.len().max(1) - 1) % 64 }
+        Self { blocks, last: 1 << ((parts.len().max(1) - 1) % 64) }
     }
 
     /// What follows the first place that fits.
