@@ -1,7 +1,8 @@
 //! Rows that pass a predicate, for formats without a filter of their own.
 //!
 //! ```text
-//! columns asked + columns of the predicate ──read──▶ batch ──evaluate, keep──▶ rows ──project──▶ columns asked
+//! columns asked + the predicate's ──read──▶ batch ──project───▶ columns asked ──▶ their rows that pass
+//!                                             └─────evaluate──▶ a bit per row ────▲
 //! ```
 
 use arrow_array::{BooleanArray, RecordBatch};
@@ -56,15 +57,15 @@ impl Filter {
 
     fn keep(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let bits = self.bound.evaluate(batch)?;
-        let kept = if bits.count_set_bits() == batch.num_rows() {
-            batch.clone()
-        } else {
-            filter_record_batch(batch, &BooleanArray::new(bits, None))
-                .map_err(|e| Error::invalid(format!("keeping rows of a batch: {e}")))?
+        // First the columns: the predicate's own may not be wanted, and then their rows need not be copied.
+        let asked = match &self.output {
+            Some(output) => output.apply(batch)?,
+            None => batch.clone(),
         };
-        match &self.output {
-            Some(output) => output.apply(&kept),
-            None => Ok(kept),
+        if bits.count_set_bits() == asked.num_rows() {
+            return Ok(asked);
         }
+        filter_record_batch(&asked, &BooleanArray::new(bits, None))
+            .map_err(|e| Error::invalid(format!("keeping rows of a batch: {e}")))
     }
 }

@@ -68,7 +68,7 @@ impl Source {
     }
 
     pub(crate) fn explain(&self, selection: &Selection) -> Result<Explanation> {
-        let mut scan = self.file.scan();
+        let mut scan = self.file.scan().blobs(BlobView::Values);
         if let Some(columns) = &selection.columns {
             scan = scan.columns(columns);
         }
@@ -88,6 +88,12 @@ impl Source {
     ) -> Result<Batches> {
         let scan = self.scan(selection, projection).filter(predicate.clone()).limit(selection.rows.end);
         Ok(in_order(Box::new(scan.batches()?), projection))
+    }
+
+    /// Counts the rows that pass a predicate.
+    pub(crate) fn count_where(&self, predicate: &Predicate) -> Result<u64> {
+        // Bound to the schema that is shown, in which all blobs are bytes.
+        self.file.scan().blobs(BlobView::Values).filter(predicate.clone()).count()
     }
 
     pub(crate) fn batches(&self, selection: &Selection, projection: Option<&Projection>) -> Result<Batches> {

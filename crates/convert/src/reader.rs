@@ -317,7 +317,7 @@ impl Reader {
     /// Counts the rows for which a predicate is TRUE, reading its columns.
     pub fn count_where(&self, predicate: &Predicate) -> Result<u64> {
         if let Source::Lance(s) = &self.source {
-            return s.file().count_rows(Some(predicate)).map_err(|e| in_file(e, &self.name));
+            return s.count_where(predicate).map_err(|e| in_file(e, &self.name));
         }
         let selection =
             Selection::default().with_columns(Some(Vec::new())).with_filter(Some(predicate.clone()));

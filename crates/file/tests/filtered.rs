@@ -286,6 +286,21 @@ fn wide_rows_that_pass_come_in_batches_of_the_bytes_asked() {
 }
 
 #[test]
+fn batches_of_any_rows_and_bytes_are_batches_of_all_from_any_row() {
+    let file = open(&written()).expect("open");
+    // Without a column there is no bound to the rows of a batch but this.
+    let all = || file.scan().rows(1..ROWS as u64).batch_rows(usize::MAX).filter(Predicate::Constant(true));
+    for threads in [1, 2] {
+        for scan in [all(), all().batch_bytes(usize::MAX)] {
+            let scan = scan.threads(threads);
+            assert_eq!(scan.clone().count().expect("count"), ROWS as u64 - 1);
+            let batches = scan.columns(&["number"]).batches().expect("a predicate of the file");
+            assert_eq!(batches.map(|b| b.expect("rows").num_rows()).sum::<usize>(), ROWS - 1);
+        }
+    }
+}
+
+#[test]
 fn a_predicate_that_does_not_fit_the_file_is_an_error_before_any_batch() {
     let file = open(&written()).expect("open");
     let message = |p: &str| {

@@ -515,6 +515,14 @@ fn a_wrong_predicate_is_wrong_usage_and_one_that_does_not_fit_the_file_is_an_err
             verb[0]
         );
         says(&p, &[verb, &["--where", "id > AND s.b"]].concat(), 2, &line);
+        // Of a long one the beginning is quoted, and the place.
+        let line = format!(
+            "invalid value '{}…' for '--where <EXPR>': more than 64 forms in one another at character 66: \"{}…\"; see pennon {} --help",
+            "(".repeat(80),
+            "(".repeat(30),
+            verb[0]
+        );
+        says(&p, &[verb, &["--where", &"(".repeat(5000)]].concat(), 2, &line);
     }
     for from in ["t.lance", "t.parquet"] {
         let named = |text: &str| format!("{text} (file {from})");

@@ -5,11 +5,12 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
 
 use super::column::Column;
-use super::fit::{Value, fit, type_name, value_type};
+use super::fit::{Value, fit, value_type};
+use super::lex::{MAX_QUOTED, shortened};
 use super::like::Pattern;
 use super::literal::Literal;
 use super::predicate::{Comparison, Operand, Predicate};
-use crate::schema::{Part, distance, parse_path, path_part};
+use crate::schema::{Part, distance, parse_path, path_part, type_name};
 use crate::{Error, Result};
 
 /// How deep a predicate may nest.
@@ -136,7 +137,8 @@ impl Binder<'_> {
             Predicate::Like { column, pattern, escape, negated } => {
                 let Some(pattern) = Pattern::new(pattern, *escape) else {
                     return Err(Error::invalid(format!(
-                        "in {predicate}: after the escape character comes %, _ or the character itself"
+                        "in {}: after the escape character comes %, _ or the character itself",
+                        shortened(&predicate.to_string(), MAX_QUOTED)
                     )));
                 };
                 use DataType::*;

@@ -168,7 +168,7 @@ pub(super) fn parse_duration(text: &str) -> Option<i128> {
         if part % divisor != 0 {
             return None;
         }
-        total += i128::from(whole) * unit + part / divisor;
+        total = total.checked_add(i128::from(whole) * unit + part / divisor)?;
         rest = rest[end..].trim_start();
     }
     Some(if negative { -total } else { total })
@@ -225,6 +225,8 @@ mod tests {
     fn durations_are_sums_of_units() {
         assert_eq!(parse_duration("1h 30m"), Some(5_400_000_000_000));
         assert_eq!(parse_duration("-1.5ms"), Some(-1_500_000));
+        // As many of the longest as no number holds.
+        assert_eq!(parse_duration(&"999999999999999999d".repeat(2_000_000)), None);
         assert_eq!((parse_duration("0.5ns"), parse_duration("5"), parse_duration("")), (None, None, None));
     }
 }

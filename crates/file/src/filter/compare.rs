@@ -10,7 +10,7 @@ use half::f16;
 
 use super::bind::Test;
 use super::fit::Value;
-use super::like::{Pattern, matches};
+use super::like::Pattern;
 use super::mask::{pack, pack_pairs};
 use super::predicate::Comparison;
 
@@ -192,7 +192,10 @@ where
         Pattern::Inside(text) => {
             BooleanBuffer::collect_bool(array.len(), |i| array.value(i).contains(text.as_str()))
         }
-        Pattern::Parts(parts) => BooleanBuffer::collect_bool(array.len(), |i| matches(parts, array.value(i))),
+        Pattern::Steps(steps) => {
+            let mut state = Vec::new();
+            BooleanBuffer::collect_bool(array.len(), |i| steps.matches(array.value(i), &mut state))
+        }
     })
 }
 

@@ -14,6 +14,7 @@ use super::fit::value_type;
 use super::mask::{Mask, pack};
 use super::predicate::Comparison;
 use super::select::decoded;
+use crate::schema::type_name;
 use crate::{Error, Result};
 
 pub(super) fn evaluate(bound: &Bound, batch: &RecordBatch) -> Result<BooleanBuffer> {
@@ -32,7 +33,8 @@ fn reached(column: &BoundColumn, batch: &RecordBatch) -> Result<Reached> {
     let wrong = |found: String| {
         Error::invalid(format!(
             "the predicate is bound to another schema: column {} is {}, found {found}",
-            column.path, column.data_type
+            column.path,
+            type_name(&column.data_type)
         ))
     };
     let mut array: Option<ArrayRef> = None;
@@ -41,7 +43,7 @@ fn reached(column: &BoundColumn, batch: &RecordBatch) -> Result<Reached> {
         let next = match &array {
             None => batch.columns().get(*step),
             Some(outer) => {
-                let outer = outer.as_struct_opt().ok_or_else(|| wrong(outer.data_type().to_string()))?;
+                let outer = outer.as_struct_opt().ok_or_else(|| wrong(type_name(outer.data_type())))?;
                 above = NullBuffer::union(above.as_ref(), outer.nulls());
                 outer.columns().get(*step)
             }
@@ -50,7 +52,7 @@ fn reached(column: &BoundColumn, batch: &RecordBatch) -> Result<Reached> {
     }
     match array {
         Some(array) if *array.data_type() == column.data_type => Ok(Reached { array, above }),
-        other => Err(wrong(other.map_or("none".to_owned(), |a| a.data_type().to_string()))),
+        other => Err(wrong(other.map_or("none".to_owned(), |a| type_name(a.data_type())))),
     }
 }
 
@@ -58,20 +60,8 @@ fn node(node: &Node, columns: &[Reached], len: usize) -> Result<Mask> {
     let inner = |n: &Node| self::node(n, columns, len);
     Ok(match node {
         Node::Constant(value) => Mask::constant(*value, len),
-        Node::And(parts) => {
-            let mut mask = Mask::constant(true, len);
-            for part in parts {
-                mask = mask.and(inner(part)?);
-            }
-            mask
-        }
-        Node::Or(parts) => {
-            let mut mask = Mask::constant(false, len);
-            for part in parts {
-                mask = mask.or(inner(part)?);
-            }
-            mask
-        }
+        Node::And(parts) => folded(parts.iter().map(inner), Mask::and, true, len)?,
+        Node::Or(parts) => folded(parts.iter().map(inner), Mask::or, false, len)?,
         Node::Not(part) => inner(part)?.not(),
         Node::Test { column, test: Test::IsNull } => {
             let Reached { array, above } = &columns[*column];
@@ -91,6 +81,24 @@ fn node(node: &Node, columns: &[Reached], len: usize) -> Result<Mask> {
             covered(compare_arrays(*op, &left.array, &right.array)?, above.as_ref())
         }
     })
+}
+
+/// What some masks are together; `none` without any.
+fn folded(
+    masks: impl Iterator<Item = Result<Mask>>,
+    join: impl Fn(Mask, Mask) -> Mask,
+    none: bool,
+    len: usize,
+) -> Result<Mask> {
+    let mut joined = None;
+    for mask in masks {
+        let mask = mask?;
+        joined = Some(match joined {
+            Some(first) => join(first, mask),
+            None => mask,
+        });
+    }
+    Ok(joined.unwrap_or_else(|| Mask::constant(none, len)))
 }
 
 /// NULL where a struct above is null.
@@ -142,6 +150,11 @@ pub(super) use for_primitive;
 
 fn test_array(array: &ArrayRef, test: &Test) -> Result<Mask> {
     use DataType::*;
+    if matches!(test, Test::In(list) if list.is_empty()) {
+        // Whatever the type: no value is looked at.
+        let nulls = array.logical_nulls();
+        return Ok(Mask::new(BooleanBuffer::new_unset(array.len()), nulls.as_ref()));
+    }
     let bits = match array.data_type() {
         Null => return Ok(Mask::null(array.len())),
         Dictionary(..) => return test_dictionary(array, test),
@@ -163,7 +176,7 @@ fn test_array(array: &ArrayRef, test: &Test) -> Result<Mask> {
 
 #[cold]
 fn unknown(data_type: &DataType) -> Error {
-    Error::unsupported(format!("this test of values of type {data_type}"))
+    Error::unsupported(format!("this test of values of type {}", type_name(data_type)))
 }
 
 /// Tests every value of the dictionary once, and looks the keys up.

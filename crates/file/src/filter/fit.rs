@@ -9,7 +9,9 @@ use arrow_schema::{DataType, TimeUnit};
 use half::f16;
 
 use super::calendar::{self, NANOS_PER_SECOND, SECONDS_PER_DAY};
+use super::lex::{MAX_QUOTED, shortened};
 use super::literal::{Decimal, Literal};
+use crate::schema::type_name;
 use crate::{Error, Result};
 
 /// A value in a column's own terms. Which variant it is follows from the column's type.
@@ -43,6 +45,7 @@ pub(super) fn fit(literal: &Literal, data_type: &DataType, path: &str) -> Result
         Err(reason) => reason,
     };
     let (name, why) = (type_name(inner), if reason.is_empty() { reason } else { format!(": {reason}") });
+    let literal = shortened(&literal.to_string(), MAX_QUOTED);
     Err(Error::invalid(format!("{literal} does not fit {name} column {path}{why}")))
 }
 
@@ -240,42 +243,4 @@ fn in_unit(nanos: i128, unit: TimeUnit) -> Fit {
         return Err(format!("its values are whole {name}"));
     }
     in_range(nanos / divisor)
-}
-
-/// A type as messages call it.
-pub(super) fn type_name(data_type: &DataType) -> String {
-    use DataType::*;
-    let unit = |u: &TimeUnit| match u {
-        TimeUnit::Second => "s",
-        TimeUnit::Millisecond => "ms",
-        TimeUnit::Microsecond => "us",
-        TimeUnit::Nanosecond => "ns",
-    };
-    match data_type {
-        Boolean => "bool".into(),
-        LargeUtf8 => "large_utf8".into(),
-        Utf8View => "utf8_view".into(),
-        LargeBinary => "large_binary".into(),
-        BinaryView => "binary_view".into(),
-        FixedSizeBinary(n) => format!("fixed_size_binary[{n}]"),
-        Decimal32(p, s) => format!("decimal32({p},{s})"),
-        Decimal64(p, s) => format!("decimal64({p},{s})"),
-        Decimal128(p, s) => format!("decimal128({p},{s})"),
-        Decimal256(p, s) => format!("decimal256({p},{s})"),
-        Time32(u) => format!("time32[{}]", unit(u)),
-        Time64(u) => format!("time64[{}]", unit(u)),
-        Timestamp(u, None) => format!("timestamp[{}]", unit(u)),
-        Timestamp(u, Some(zone)) => format!("timestamp[{}, {zone}]", unit(u)),
-        Duration(u) => format!("duration[{}]", unit(u)),
-        Interval(_) => "interval".into(),
-        List(_) | LargeList(_) | ListView(_) | LargeListView(_) => "list".into(),
-        FixedSizeList(_, n) => format!("fixed_size_list[{n}]"),
-        Struct(_) => "struct".into(),
-        Union(..) => "union".into(),
-        Map(..) => "map".into(),
-        Dictionary(..) => "dictionary".into(),
-        RunEndEncoded(..) => "run_end_encoded".into(),
-        Null | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 | Float16 | Float32
-        | Float64 | Utf8 | Binary | Date32 | Date64 => data_type.to_string().to_ascii_lowercase(),
-    }
 }

@@ -7,7 +7,7 @@ use super::literal::Literal;
 
 /// What is wrong with the text of a predicate, and where.
 ///
-/// Printed, it shows the line with a caret below the place; [`summary`](Self::summary) is the same in one line.
+/// Printed, it shows the line around the place with a caret below; [`summary`](Self::summary) is the same in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     text: String,
@@ -37,44 +37,46 @@ impl ParseError {
 
     /// The error in one line.
     pub fn summary(&self) -> String {
-        let rest = shortened(&self.text[self.at..]);
+        let rest = shortened(&self.text[self.at..], MAX_AFTER);
         if rest.is_empty() {
-            format!("{} at the end of {:?}", self.message, last(&self.text))
+            format!("{} at the end of {:?}", self.message, last(&self.text, MAX_AFTER))
         } else {
             format!("{} at character {}: {rest:?}", self.message, self.position())
         }
     }
 }
 
-/// Some words of a text.
-fn shortened(text: &str) -> String {
-    let mut chars = text.chars();
-    let start: String = chars.by_ref().take(30).collect();
-    if chars.next().is_some() { format!("{start}…") } else { start }
+/// Characters quoted of a text: of what is named, before a place and after it.
+pub(super) const MAX_QUOTED: usize = 80;
+const MAX_BEFORE: usize = 48;
+const MAX_AFTER: usize = 30;
+
+/// The first characters of a text.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
-/// The last words of a text.
-fn last(text: &str) -> String {
-    let count = text.chars().count();
-    let end: String = text.chars().skip(count.saturating_sub(30)).collect();
-    if count > 30 { format!("…{end}") } else { end }
+/// The last characters of a text.
+fn last(text: &str, most: usize) -> String {
+    match text.char_indices().nth_back(most) {
+        Some((at, c)) => format!("…{}", &text[at + c.len_utf8()..]),
+        None => text.to_owned(),
+    }
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let start = self.text[..self.at].rfind('\n').map_or(0, |n| n + 1);
         let end = self.text[self.at..].find('\n').map_or(self.text.len(), |n| self.at + n);
-        let line: String =
-            self.text[start..end].chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let before = self.text[start..self.at].chars().count();
-        write!(
-            f,
-            "{} at character {}\n  {line}\n  {:before$}^",
-            self.message,
-            self.position(),
-            "",
-            before = before
-        )
+        let before = last(&self.text[start..self.at], MAX_BEFORE);
+        let line = format!("{before}{}", shortened(&self.text[self.at..end], MAX_AFTER));
+        let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let (message, position) = (&self.message, self.position());
+        let width = before.chars().count();
+        write!(f, "{message} at character {position}\n  {line}\n  {:width$}^", "")
     }
 }
 
@@ -142,7 +144,10 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(Token, usize)>, ParseError> {
                 let name = &rest[..end.max(len)];
                 return Err(wrong(
                     len,
-                    format!("a number goes on with letters; a column is quoted: `{name}`"),
+                    format!(
+                        "a number goes on with letters; a column is quoted: `{}`",
+                        shortened(name, MAX_QUOTED)
+                    ),
                 ));
             }
             (Token::Literal(number), len)

@@ -19,7 +19,7 @@
 //! belongs to them.
 
 use super::column::Column;
-use super::lex::{ParseError, Token, tokens};
+use super::lex::{MAX_QUOTED, ParseError, Token, shortened, tokens};
 use super::literal::Literal;
 use super::predicate::{Comparison, Operand, Predicate};
 
@@ -110,9 +110,9 @@ impl Parser<'_> {
     fn found(&self) -> String {
         match self.peek() {
             Token::Word(word) => (*word).to_owned(),
-            Token::Path(path) => path.clone(),
-            Token::Literal(literal) => literal.to_string(),
-            Token::Text(text) => Literal::String(text.clone()).to_string(),
+            Token::Path(path) => shortened(path, MAX_QUOTED),
+            Token::Literal(literal) => shortened(&literal.to_string(), MAX_QUOTED),
+            Token::Text(text) => shortened(&Literal::String(text.clone()).to_string(), MAX_QUOTED),
             Token::Sign(sign) => (*sign).to_owned(),
             Token::End => "nothing".to_owned(),
         }
@@ -210,6 +210,7 @@ impl Parser<'_> {
                 return Ok(Predicate::Constant(value));
             }
             Operand::Literal(literal) => {
+                let literal = shortened(&literal.to_string(), MAX_QUOTED);
                 let message = format!("expected a comparison after {literal}, found {}", self.found());
                 return Err(self.wrong(message));
             }
@@ -243,7 +244,8 @@ impl Parser<'_> {
             return Ok(Predicate::Column(column));
         }
         Err(self.wrong(format!(
-            "expected a comparison, IS, IN, BETWEEN, LIKE, AND, OR or the end after {column}, found {}",
+            "expected a comparison, IS, IN, BETWEEN, LIKE, AND, OR or the end after {}, found {}",
+            shortened(column.path(), MAX_QUOTED),
             self.found()
         )))
     }
@@ -304,7 +306,7 @@ impl Parser<'_> {
             _ => {
                 return Err(self.wrong_at(
                     self.at - 1,
-                    format!("expected DATE, TIME, TIMESTAMP, FLOAT or X before a text, or a comparison after a column; found {word}"),
+                    format!("expected DATE, TIME, TIMESTAMP, FLOAT or X before a text, or a comparison after a column; found {}", shortened(word, MAX_QUOTED)),
                 ));
             }
         };
@@ -326,7 +328,10 @@ impl Parser<'_> {
     fn function(&mut self, name: &str) -> Parsed<Predicate> {
         let known = name.to_ascii_lowercase();
         if !["is_nan", "starts_with"].contains(&known.as_str()) {
-            return Err(self.wrong(format!("there are is_nan(x) and starts_with(x, 'a'), found {name}")));
+            return Err(self.wrong(format!(
+                "there are is_nan(x) and starts_with(x, 'a'), found {}",
+                shortened(name, MAX_QUOTED)
+            )));
         }
         self.next();
         self.next();

@@ -114,8 +114,27 @@ fn errors_of_syntax_say_where_and_what_was_expected() {
         error.to_string(),
         "expected a column or a value after >, found nothing at character 17\n    b > \n        ^"
     );
-    let deep = format!("{}x{}", "(".repeat(5000), ")".repeat(5000));
-    assert!(Predicate::parse(&deep).unwrap_err().message().starts_with("more than 64 forms"));
+    let deep = format!("{}x{}", "(".repeat(100_000), ")".repeat(100_000));
+    let error = Predicate::parse(&deep).unwrap_err();
+    assert_eq!(error.message(), "more than 64 forms in one another");
+    let line = format!("…{}{}…", "(".repeat(48), "(".repeat(30));
+    let shown = format!("{} at character 66\n  {line}\n  {}^", error.message(), " ".repeat(49));
+    assert_eq!(error.to_string(), shown);
+    // Long texts are cut where they are named, too.
+    let long = format!("x = 3 AND {} y", "'a'".repeat(50_000));
+    for text in [
+        format!("{long} z"),
+        format!("x {long}"),
+        format!("{} x", "ä".repeat(90_000)),
+        format!("1{0} {0}('')", "f".repeat(90_000)),
+    ] {
+        let error = Predicate::parse(&text).unwrap_err();
+        let (shown, summary) = (error.to_string(), error.summary());
+        assert!(shown.len() < 600 && summary.len() < 400, "{} and {} bytes", shown.len(), summary.len());
+    }
+    let long = parsed(&format!("i8 = '{}'", "a".repeat(90_000))).bind(&schema()).unwrap_err();
+    assert!(long.to_string().ends_with("a… does not fit int8 column i8: expected a whole number"));
+    assert!(long.to_string().len() < 200);
     assert!(Predicate::parse(&"NOT ".repeat(100_000)).is_err());
 }
 
@@ -559,5 +578,30 @@ proptest! {
         prop_assert_eq!(&Literal::number(&number.to_string()).expect("printed"), &number);
         let (a, b): (f64, f64) = (text.parse().unwrap(), number.to_string().parse().unwrap());
         prop_assert!(a == b, "{} is printed {}", text, number);
+    }
+}
+
+#[test]
+fn an_empty_list_is_false_and_null_for_a_null_of_every_type() {
+    let words: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None]));
+    let lists = [Some(vec![Some(1)]), None, Some(vec![])];
+    let keys = Int8Array::from(vec![Some(0), None, Some(1)]);
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists)),
+        // A null of the dictionary is one as well.
+        Arc::new(DictionaryArray::<Int8Type>::new(keys, words.clone())),
+        Arc::new(RunArray::try_new(&Int32Array::from(vec![2, 3]), &words).expect("three rows")),
+        new_null_array(&DataType::Null, 3),
+        new_null_array(&DataType::Struct(vec![Field::new("x", DataType::Int8, true)].into()), 3),
+    ];
+    for (column, values) in columns.into_iter().zip([2, 1, 2, 0, 0]) {
+        let name = column.data_type().to_string();
+        let batch = RecordBatch::try_from_iter([("c", column)]).expect("a column");
+        let count = |text: &str| {
+            let bound = parsed(text).bind(&batch.schema()).expect("a test of any type");
+            bound.evaluate(&batch).expect("its own batch").count_set_bits()
+        };
+        assert_eq!((count("c IN ()"), count("c NOT IN ()")), (0, values), "{name}");
+        assert_eq!(count("c IN () OR c IS NULL"), 3 - values, "{name}");
     }
 }

@@ -24,7 +24,7 @@ impl Scan {
         let step = (self.batch_rows as u64).min(tests.rows_for(self.rows.start, self.batch_bytes));
         let mut left = self.rows.clone();
         let mut plan = move || {
-            let task = left.start..left.end.min(left.start.saturating_add(step * 4));
+            let task = left.start..left.end.min(left.start.saturating_add(step.saturating_mul(4)));
             left.start = task.end;
             (!task.is_empty()).then_some(task)
         };
@@ -32,7 +32,7 @@ impl Scan {
         let run = move |task: &Range<u64>| {
             let (mut at, mut count) = (task.start, 0);
             while at < task.end {
-                let (batch, rows) = tests.read_batch(at..task.end.min(at + step), budget)?;
+                let (batch, rows) = tests.read_batch(at..task.end.min(at.saturating_add(step)), budget)?;
                 count += bound.evaluate(&batch)?.count_set_bits() as u64;
                 at += rows;
             }

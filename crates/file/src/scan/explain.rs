@@ -85,8 +85,10 @@ impl Take {
 impl Explanation {
     /// Adds columns that are not there yet. `rows` ascend.
     fn add(&mut self, columns: Vec<Arc<Column>>, rows: &[Range<u64>]) {
+        // A projection has no column twice, and those of the one before are in order.
+        let before = self.columns.len();
         for column in columns {
-            if self.columns.contains(&column.leaf.path) {
+            if self.columns[..before].binary_search(&column.leaf.path).is_ok() {
                 continue;
             }
             self.columns.push(column.leaf.path.clone());

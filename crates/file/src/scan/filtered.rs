@@ -133,8 +133,8 @@ impl Plan {
         if self.rows.is_empty() {
             return None;
         }
-        let task =
-            self.rows.start..self.rows.end.min(self.rows.start + self.search.task_rows(self.rows.start));
+        let start = self.rows.start;
+        let task = start..self.rows.end.min(start.saturating_add(self.search.task_rows(start)));
         self.rows.start = task.end;
         Some(task)
     }
@@ -193,7 +193,7 @@ impl Search {
         let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.kept.len()];
         let mut count = 0;
         while !rows.is_empty() && count < target {
-            let part = rows.start..rows.end.min(rows.start + step);
+            let part = rows.start..rows.end.min(rows.start.saturating_add(step));
             let (batch, seen) = self.tests.read_batch(part.clone(), self.batch_bytes)?;
             let bits = self.bound.evaluate(&batch)?;
             let passed = bits.count_set_bits() as u64;

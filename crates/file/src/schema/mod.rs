@@ -19,6 +19,7 @@ mod project;
 mod rules;
 mod stored;
 mod tag;
+mod type_name;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ pub(crate) use parts::{DescriptorParts, FieldPart};
 #[cfg(feature = "filter")]
 pub(crate) use project::{Part, distance, parse_path};
 pub(crate) use project::{Projection, first_names};
+pub(crate) use type_name::type_name;
 
 /// Arrow metadata key that names an extension type.
 pub(crate) const EXTENSION_NAME: &str = "ARROW:extension:name";

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::descriptor::with_children;
 use super::leaves::{join_path, path_part};
 use super::stored::{cut, is_listed_map};
+use super::type_name::type_name;
 use super::{Field, FieldKind, Leaf, Schema};
 use crate::{Error, Result};
 
@@ -254,8 +255,11 @@ fn no_such_column(path: &str, at: &str, part: &Part, inside: Option<&Field>, top
         Some((_, FieldKind::PackedStruct)) => {
             return Error::invalid(format!("no column {path:?}: {at} is a packed struct, read it whole"));
         }
+        Some((_, FieldKind::Blob)) => {
+            return Error::invalid(format!("no column {path:?}: {at} is a blob, read it whole"));
+        }
         Some((f, _)) => {
-            let data_type = f.arrow.data_type();
+            let data_type = type_name(f.arrow.data_type());
             return Error::invalid(format!("no column {path:?}: {at} is {data_type}, nothing is inside it"));
         }
     };

@@ -353,7 +353,7 @@ fn a_wrong_path_says_where_it_ends_and_what_is_close() {
     assert_eq!(text("s.c"), "no column \"s.c\": no c in s; close names are s.a, s.b");
     assert_eq!(text("ls.a"), "no column \"ls.a\": no a in the list ls; there are ls.item");
     assert_eq!(text("m.values"), "no column \"m.values\": no values in the map m; close names are m.value");
-    assert_eq!(text("i.x"), "no column \"i.x\": i is Int64, nothing is inside it");
+    assert_eq!(text("i.x"), "no column \"i.x\": i is int64, nothing is inside it");
     assert_eq!(text("pk.x"), "no column \"pk.x\": pk is a packed struct, read it whole");
     assert!(text("zzzzzzzzzzzz").ends_with("there are 12 names, the first are i, s, l, ls, m"));
 }

@@ -24,7 +24,7 @@ mod verify;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind as Usage;
+use clap::error::{ContextKind, ContextValue, ErrorKind as Usage};
 use clap::{Parser, Subcommand};
 use pennon::{Error, ErrorKind};
 
@@ -130,6 +130,9 @@ fn is_broken_pipe(e: &Error) -> bool {
     e.kind() == ErrorKind::Io && e.io_source().is_some_and(|s| s.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Characters quoted of a wrong value.
+const MAX_VALUE: usize = 80;
+
 /// Help and version go out as they are; a wrong use becomes one line.
 fn usage(e: &clap::Error) -> ExitCode {
     if matches!(
@@ -148,7 +151,12 @@ fn usage(e: &clap::Error) -> ExitCode {
             _ => ExitCode::SUCCESS,
         };
     }
-    let text = e.to_string();
+    let mut text = e.to_string();
+    if let Some(ContextValue::String(value)) = e.get(ContextKind::InvalidValue)
+        && let Some((end, _)) = value.char_indices().nth(MAX_VALUE)
+    {
+        text = text.replacen(value.as_str(), &format!("{}…", &value[..end]), 1);
+    }
     let mut parts = Vec::new();
     for line in text.lines().map(str::trim) {
         if line.starts_with("Usage:") || line.starts_with("For more information") {
