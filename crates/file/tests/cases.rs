@@ -248,7 +248,8 @@ fn case_5_all_null_except_the_last_row() {
             take(&file, &[999_999, 0, 999_998], None).expect("take");
             let read = total(&counted.drain());
             println!("case 5: {name} {version}: file of {} bytes, take reads {read}", bytes.len());
-            if version == FormatVersion::V2_2 {
+            // Offsets of lists have no stretches in 2.0.
+            if version == FormatVersion::V2_2 || (version == FormatVersion::V2_0 && *name != "list") {
                 assert!(bytes.len() <= 64 << 10, "{name}: file of {} bytes", bytes.len());
                 assert!(read <= 64 << 10, "{name}: take reads {read} bytes");
             }

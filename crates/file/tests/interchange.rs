@@ -166,6 +166,83 @@ fn random_tables_written_by_us_in_any_way_are_read_by_the_official_library() {
 }
 
 #[test]
+fn pages_of_2_0_full_of_nulls_or_keys_are_read_by_the_official_library() {
+    use arrow_array::types::{Float32Type, Int8Type, Int32Type, UInt8Type};
+    use arrow_array::{
+        ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Int64Array, LargeBinaryArray, ListArray,
+        StringArray, StructArray,
+    };
+    use std::sync::Arc;
+    let Some(python) = python("nulls and keys of 2.0") else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    const ROWS: usize = 100_000;
+    // Nulls at the front, in the middle and at the end.
+    let at = |i: usize| (i % 3 > 0 && matches!(i, 20_000..20_400 | 50_000..50_007 | 70_000)).then_some(i);
+    let rows = || (0..ROWS).map(at);
+    let keys = |count: usize| (0..count).map(|i| format!("value {i}")).collect::<Vec<_>>();
+    let text: ArrayRef = Arc::new(rows().map(|i| i.map(|i| format!("row {i}"))).collect::<StringArray>());
+    // Repeats, so that pages with dictionaries stand between those of nulls.
+    let few: ArrayRef = Arc::new(rows().map(|i| i.map(|i| format!("{}", i % 5))).collect::<StringArray>());
+    let few_keys: DictionaryArray<Int32Type> = rows().map(|i| i.map(|i| ["a", "b", "c"][i % 3])).collect();
+    let int: ArrayRef = Arc::new(rows().map(|i| i.map(|i| i as i64)).collect::<Int64Array>());
+    let vector = rows().map(|i| i.map(|i| [Some(i as f32), None, Some(0.5)]));
+    let none: ArrayRef = Arc::new(Int64Array::new_null(ROWS));
+    let member = |name: &str, array: &ArrayRef| {
+        (Arc::new(Field::new(name, array.data_type().clone(), true)), array.clone())
+    };
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("text", text.clone()),
+        ("few", few.clone()),
+        ("int", int.clone()),
+        ("bool", Arc::new(rows().map(|i| i.map(|i| i % 2 == 0)).collect::<BooleanArray>())),
+        ("bytes", Arc::new(rows().map(|i| i.map(|i| i.to_le_bytes())).collect::<LargeBinaryArray>())),
+        ("vector", Arc::new(FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>(vector, 3))),
+        ("key", Arc::new(few_keys)),
+        ("none", none.clone()),
+        ("no text", Arc::new(StringArray::new_null(ROWS))),
+        (
+            "list",
+            Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(
+                rows().map(|i| i.map(|i| vec![None; i % 4])),
+            )),
+        ),
+        (
+            "struct",
+            Arc::new(StructArray::from(vec![member("a", &int), member("b", &text), member("c", &none)])),
+        ),
+        ("empty struct", Arc::new(StructArray::from(vec![member("c", &none)]))),
+    ];
+    let signed = keys(128);
+    let signed = signed.iter().map(|v| Some(v.as_str())).cycle().take(1000);
+    let unsigned = keys(256);
+    let unsigned = unsigned.iter().map(|v| Some(v.as_str())).cycle().take(1000);
+    let dictionaries: Vec<(&str, ArrayRef)> = vec![
+        ("int8", Arc::new(signed.collect::<DictionaryArray<Int8Type>>())),
+        ("uint8", Arc::new(unsigned.collect::<DictionaryArray<UInt8Type>>())),
+    ];
+    let mut jobs = Vec::new();
+    for columns in [columns, dictionaries] {
+        let batch = RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, array)| (name, array, true)),
+        )
+        .expect("columns of one length");
+        for (kind, batches) in [("whole", vec![batch.clone()]), ("in batches", in_batches(&batch))] {
+            let mut options = WriteOptions::default();
+            options.format_version = FormatVersion::V2_0;
+            let bytes = write(&batch.schema(), &batches, options).expect("write");
+            read_in_parts(&bytes, &batch, 5).expect("it is read by us");
+            let path = folder.path().join(format!("{}.lance", jobs.len()));
+            std::fs::write(&path, bytes).expect("the temporary folder takes files");
+            let seed = jobs.len() as u64;
+            jobs.push(Job::new(format!("{} {kind}", batch.num_columns()), path, batch.clone(), seed));
+        }
+    }
+    let results = ask(&python, &jobs);
+    let failures = results.into_iter().enumerate().filter_map(|(i, r)| Some((i, r.err()?)));
+    no_failures("nulls and keys of 2.0", &failures.collect::<Vec<_>>(), |i| jobs[i].name.clone());
+}
+
+#[test]
 fn random_tables_written_by_the_official_library_as_2_3_are_read_by_us() {
     let Some(python) = python("unstable interchange") else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");

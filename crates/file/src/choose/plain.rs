@@ -7,12 +7,15 @@
 //! all else                 plain
 //! ```
 //!
+//! Long stretches of nulls are pages of their own, which have no buffers.
+//!
 //! As in the official writer, whose reader takes a dictionary for text with 32-bit offsets only.
 
 use std::collections::HashMap;
 
 use arrow_buffer::BooleanBuffer;
 
+use super::NULL_STRETCH;
 use super::tuning::Tuning;
 use crate::Result;
 use crate::encoding::{Encoding, Values, train_fsst};
@@ -26,9 +29,15 @@ const MIN_VALUES: usize = 100;
 /// Bytes that stand beside each item of a dictionary, or beside each value without one.
 const INDEX_BYTES: usize = 8;
 
-/// Encodes the leaf's own values of a page.
-pub(crate) fn encode_plain(page: &LeafPage, tuning: &Tuning) -> Result<PlainPageParts> {
-    plain::encode(page, &choose(page, tuning))
+/// Encodes the leaf's own values of a page: as one, or as several where there are long stretches of nulls.
+pub(crate) fn encode_plain(page: &LeafPage, tuning: &Tuning) -> Result<Vec<PlainPageParts>> {
+    let encode = |page: &LeafPage| plain::encode(page, &choose(page, tuning));
+    // Pages of dictionary type say what is null in their items, packed structs not at all.
+    let may_part = page.dictionary.is_none() && !matches!(page.values, Values::Struct { .. });
+    match may_part.then(|| page.without_null_stretches(NULL_STRETCH)).transpose()?.flatten() {
+        Some(parts) => parts.iter().map(encode).collect(),
+        None => Ok(vec![encode(page)?]),
+    }
 }
 
 fn choose(page: &LeafPage, tuning: &Tuning) -> PlainChoice {

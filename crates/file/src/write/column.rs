@@ -159,7 +159,7 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// The same in 2.0: a page of values, and a page of offsets for every list whose first leaf this is.
+    /// The same in 2.0: pages of values, and a page of offsets for every list whose first leaf this is.
     fn plain_pages(&mut self, page: &LeafPage, pages: &mut Vec<ColumnPage>) -> Result<()> {
         self.first_row += page.num_rows as u64;
         // The pages of structs tell how many there are, whichever leaf is the first of their list.
@@ -179,8 +179,9 @@ impl ColumnWriter {
             }
         }
         if page.values.len() > 0 && !self.tuning.is_empty_struct {
-            pages.push((self.column, new_page(choose::encode_plain(page, &self.tuning)?)));
-            self.num_pages += 1;
+            let parts = choose::encode_plain(page, &self.tuning)?;
+            self.num_pages += parts.len() as u64;
+            pages.extend(parts.into_iter().map(|part| (self.column, new_page(part))));
         }
         Ok(())
     }
@@ -207,7 +208,8 @@ impl ColumnWriter {
         if matches!(self.path.shape, ValueType::Struct(_)) && self.num_pages == 0 {
             // The official reader looks for the first page of packed structs even where there are none of them.
             let page = self.buffer.take();
-            pages.push((self.column, new_page(choose::encode_plain(&page, &self.tuning)?)));
+            let parts = choose::encode_plain(&page, &self.tuning)?;
+            pages.extend(parts.into_iter().map(|part| (self.column, new_page(part))));
         }
         Ok(pages)
     }

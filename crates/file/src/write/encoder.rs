@@ -128,12 +128,8 @@ impl FileEncoder {
             let top = arrow.field(path.top);
             let tuning = Tuning::new(&asked, spec, &path.field, top)?;
             path.path.clone_from(&leaf.path);
-            if version == FormatVersion::V2_0
-                && path.field.is_nullable()
-                && let Some(keys) = &mut path.dictionary
-            {
-                // A null of a dictionary column is a key of its own.
-                keys.max_entries -= 1;
+            if let Some(keys) = &mut path.dictionary {
+                keys.null_is_entry = version == FormatVersion::V2_0;
             }
             if version == FormatVersion::V2_0 && leaf.kind == LeafKind::Blob {
                 container.describe_as_blobs(leaf.column);

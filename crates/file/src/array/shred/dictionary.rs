@@ -26,6 +26,8 @@ pub(super) struct PageEntries {
     keys: DictionaryKeys,
     shape: ValueType,
     pub(super) entries: Values,
+    /// Whether slots mapped so far are null where nulls take an entry.
+    has_null: bool,
     /// Value bytes → entry. Built when a second dictionary comes or entries are added one by one.
     index: Option<HashMap<Box<[u8]>, u32>>,
     /// The last dictionary array met, and where its entries went.
@@ -43,14 +45,14 @@ pub(super) enum Keys {
 impl PageEntries {
     pub(super) fn new(keys: DictionaryKeys, shape: ValueType) -> Self {
         let entries = Values::new(&shape, 0);
-        Self { keys, shape, entries, index: None, last: None, index_bytes: 0 }
+        Self { keys, shape, entries, has_null: false, index: None, last: None, index_bytes: 0 }
     }
 
     pub(super) fn byte_size(&self) -> usize {
         self.entries.byte_size() + self.index_bytes
     }
 
-    /// Stored keys of the slots of `ranges`; zero where `valid` is not set.
+    /// Stored keys of the slots of `ranges`; zero where `valid` is not set, which is `None` where all are valid.
     ///
     /// Leaves the dictionary as good as it was when it says `Full`: some entries may have been added
     /// that nothing uses.
@@ -63,7 +65,12 @@ impl PageEntries {
         let dictionary = array.as_any_dictionary();
         let values = dictionary.values();
         let num_slots: usize = ranges.iter().map(ExactSizeIterator::len).sum();
-        self.meet(values, num_slots)?;
+        let has_null = self.has_null || (self.keys.null_is_entry && valid.is_some());
+        let room = self.keys.max_entries - usize::from(has_null);
+        if self.entries.len() > room {
+            return Ok(Keys::Full);
+        }
+        self.meet(values, num_slots, room)?;
         let Some((_, mut mapped)) = self.last.take() else { return Ok(Keys::Full) };
         let source = Source::new(values, &self.shape)?;
         let mut out = Values::new(&ValueType::Fixed(self.keys.bytes), num_slots);
@@ -88,7 +95,7 @@ impl PageEntries {
                 };
                 if *to == UNMAPPED {
                     let Some(key) = key else { continue };
-                    match self.add(&source, key)? {
+                    match self.add(&source, key, room)? {
                         Some(entry) => *to = entry,
                         None => {
                             full = true;
@@ -103,6 +110,7 @@ impl PageEntries {
         if full {
             return Ok(Keys::Full);
         }
+        self.has_null = has_null;
         if let Values::Fixed(out) = &mut out {
             match self.keys.bytes {
                 1 => keys.iter().for_each(|&k| out.extend(&(k as u8).to_le_bytes())),
@@ -114,8 +122,8 @@ impl PageEntries {
         Ok(Keys::Mapped(out))
     }
 
-    /// Prepares the table of a source dictionary.
-    fn meet(&mut self, values: &ArrayRef, num_slots: usize) -> Result<()> {
+    /// Prepares the table of a source dictionary; the page's may have `room` entries in all.
+    fn meet(&mut self, values: &ArrayRef, num_slots: usize, room: usize) -> Result<()> {
         if let Some((last, _)) = &self.last
             && (Arc::ptr_eq(last, values) || last.to_data().ptr_eq(&values.to_data()))
         {
@@ -123,7 +131,7 @@ impl PageEntries {
         }
         let is_first = self.last.is_none() && self.entries.len() == 0;
         let worth_keeping = values.null_count() == 0
-            && values.len() <= self.keys.max_entries
+            && values.len() <= room
             && values.len() <= num_slots.max(1024).saturating_mul(2);
         let mapped = if is_first && worth_keeping {
             self.entries = whole(values, &self.shape)?;
@@ -135,8 +143,8 @@ impl PageEntries {
         Ok(())
     }
 
-    /// The entry that holds value `slot` of a source, added if new; `None` if there is no room.
-    fn add(&mut self, source: &Source, slot: usize) -> Result<Option<u32>> {
+    /// The entry that holds value `slot` of a source, added if new; `None` if there is no `room`.
+    fn add(&mut self, source: &Source, slot: usize, room: usize) -> Result<Option<u32>> {
         if self.index.is_none() {
             let mut index = HashMap::new();
             for entry in 0..self.entries.len() {
@@ -154,7 +162,7 @@ impl PageEntries {
             return Ok(Some(entry));
         }
         let entry = self.entries.len();
-        if entry >= self.keys.max_entries {
+        if entry >= room {
             return Ok(None);
         }
         self.index_bytes += bytes.len() + 32;

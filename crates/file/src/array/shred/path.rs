@@ -51,6 +51,8 @@ pub(crate) struct DictionaryKeys {
     pub(crate) bytes: usize,
     /// Entries that the key type can number.
     pub(crate) max_entries: usize,
+    /// Nulls of a page have a key of their own, as they do in 2.0.
+    pub(crate) null_is_entry: bool,
 }
 
 /// A leaf and the way to it.
@@ -199,7 +201,7 @@ fn keys_of(key: &DataType) -> Result<DictionaryKeys> {
         DataType::Int64 | DataType::UInt64 => (8, u32::MAX as usize),
         other => return Err(Error::invalid(format!("dictionary keys of type {other}"))),
     };
-    Ok(DictionaryKeys { bytes, max_entries })
+    Ok(DictionaryKeys { bytes, max_entries, null_is_entry: false })
 }
 
 /// The physical shape of a leaf of an Arrow type; of the values of a dictionary type.

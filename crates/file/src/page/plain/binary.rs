@@ -9,28 +9,32 @@
 
 use std::ops::Range;
 
-use arrow_buffer::BooleanBuffer;
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use super::super::leaf_data::Validity;
 use super::PlainEncoding;
 use super::arrays::{Access, FixedArray};
+use super::ends::Ends;
 use crate::Result;
 use crate::encoding::{FsstCodec, Values, VariableValues};
 use crate::error::corrupt;
 
 /// Values of any length.
 pub(super) struct BinaryArray {
-    indices: FixedArray,
+    ends: Ends,
     bytes: FixedArray,
-    null_adjustment: u64,
 }
 
 /// Where the values of some rows are.
 struct Bounds {
-    /// Among the bytes of the page, one more than there are rows.
-    ends: Vec<u64>,
+    /// Among the bytes of the page.
+    bytes: Range<u64>,
+    /// Counted from the first of those bytes: 0, and where each value ends.
+    ends: Vec<i64>,
     /// Set where there is a value; `None` if there is one everywhere.
     valid: Option<BooleanBuffer>,
+    /// A null has bytes.
+    hides: bool,
 }
 
 impl BinaryArray {
@@ -38,16 +42,7 @@ impl BinaryArray {
         let PlainEncoding::Binary { indices, bytes, null_adjustment } = encoding else {
             corrupt!("{} where strings are expected", encoding.describe());
         };
-        Ok(Self {
-            indices: FixedArray::new(indices, 8)?,
-            bytes: FixedArray::new(bytes, 1)?,
-            null_adjustment: *null_adjustment,
-        })
-    }
-
-    /// Rows whose indices tell where `rows` are.
-    fn index_rows(rows: &Range<u64>) -> Range<u64> {
-        rows.start.saturating_sub(1)..rows.end
+        Ok(Self { ends: Ends::new(indices, *null_adjustment)?, bytes: FixedArray::new(bytes, 1)? })
     }
 
     pub(super) fn want(
@@ -57,57 +52,43 @@ impl BinaryArray {
         needs: &mut Vec<Range<u64>>,
     ) -> Result<()> {
         let before = needs.len();
-        self.indices.want(&Self::index_rows(rows), access, needs)?;
+        self.ends.want(rows, access, needs)?;
         if self.bytes.is_compressed() {
-            // All of them whatever the indices say.
+            // All of them whatever the ends say.
             return self.bytes.want(&(0..1), access, needs);
         }
         if needs.len() > before {
             return Ok(());
         }
-        let end = |row: u64| -> Result<u64> {
-            let index = self.indices.words(&(row..row + 1), access)?;
-            Ok(index.first().map_or(0, |v| self.end_of(*v)))
-        };
-        let start = if rows.start == 0 { 0 } else { end(rows.start - 1)? };
-        let end = if rows.end == 0 { 0 } else { end(rows.end - 1)? };
+        let (start, end) = (self.ends.before(rows.start, access)?, self.ends.before(rows.end, access)?);
         if start > end {
             corrupt!("the ends of values fall from {start} to {end}");
         }
         self.bytes.want(&(start..end), access, needs)
     }
 
-    fn is_null(&self, index: u64) -> bool {
-        index >= self.null_adjustment
-    }
-
-    fn end_of(&self, index: u64) -> u64 {
-        if self.is_null(index) { index - self.null_adjustment } else { index }
-    }
-
     fn bounds(&self, rows: &Range<u64>, access: &Access<'_>) -> Result<Bounds> {
-        let indices = self.indices.words(&Self::index_rows(rows), access)?;
-        let (first, indices) = match (rows.start, indices.split_first()) {
-            (0, _) => (0, indices.as_slice()),
-            (_, Some((before, indices))) => (self.end_of(*before), indices),
-            (_, None) => corrupt!("no indices where some are expected"),
-        };
-        let mut ends = Vec::with_capacity(indices.len() + 1);
-        ends.push(first);
-        let mut any_null = false;
-        let mut last = first;
-        for index in indices {
-            any_null |= self.is_null(*index);
-            let end = self.end_of(*index);
-            if end < last {
-                corrupt!("the ends of values fall from {last} to {end}");
+        let count = (rows.end - rows.start) as usize;
+        let mut ends = Vec::with_capacity(count + 1);
+        let mut valid: Option<BooleanBufferBuilder> = None;
+        let mut hides = false;
+        let mut sum = 0;
+        ends.push(0);
+        let first = self.ends.each(rows, access, |value, is_null| {
+            if is_null || valid.is_some() {
+                let bits = valid.get_or_insert_with(|| {
+                    let mut bits = BooleanBufferBuilder::new(count);
+                    bits.append_n(ends.len() - 1, true);
+                    bits
+                });
+                bits.append(!is_null);
             }
-            ends.push(end);
-            last = end;
-        }
-        let valid =
-            any_null.then(|| BooleanBuffer::collect_bool(indices.len(), |i| !self.is_null(indices[i])));
-        Ok(Bounds { ends, valid })
+            hides |= is_null && value.start < value.end;
+            sum += value.end - value.start;
+            // What passes a buffer is found out when the bytes are read.
+            ends.push(sum as i64);
+        })?;
+        Ok(Bounds { bytes: first..first + sum, ends, valid: valid.map(|bits| bits.build()), hides })
     }
 
     pub(super) fn append(
@@ -118,18 +99,14 @@ impl BinaryArray {
         out: &mut Values,
         valid: &mut Validity,
     ) -> Result<usize> {
-        let Bounds { ends, valid: not_null } = self.bounds(rows, access)?;
-        let (first, last) = (ends[0], ends[ends.len() - 1]);
-        let data = self.bytes.read(&(first..last), access)?;
+        let Bounds { bytes, ends, valid: not_null, hides } = self.bounds(rows, access)?;
+        let data = self.bytes.read(&bytes, access)?;
         // What a null hides is no text, perhaps.
-        let hides = not_null
-            .as_ref()
-            .is_some_and(|v| ends.windows(2).enumerate().any(|(i, end)| end[0] < end[1] && !v.value(i)));
         let done = if codec.is_some() || hides {
             let is_valid = |i: usize| not_null.as_ref().is_none_or(|v| v.value(i));
             let ranges = ends.windows(2).enumerate().map(|(i, end)| {
-                let start = (end[0] - first) as usize;
-                if is_valid(i) { start..(end[1] - first) as usize } else { start..start }
+                let (start, end) = (end[0] as usize, end[1] as usize);
+                if is_valid(i) { start..end } else { start..start }
             });
             let ranges: Vec<Range<usize>> = ranges.collect();
             match codec {
@@ -137,7 +114,6 @@ impl BinaryArray {
                 None => push_ranges(out, &data, &ranges)?,
             }
         } else {
-            let ends: Vec<i64> = ends.iter().map(|end| (end - first) as i64).collect();
             extend(out, &ends, &data)?
         };
         match not_null {

@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::super::PageBuffers;
 use super::super::leaf_data::{LeafData, LeafShape, Structure, Validity, too_large_for_offsets};
-use super::arrays::{Access, FixedArray, Inflated};
+use super::arrays::{Access, Inflated};
 use super::dictionary::Items;
+use super::ends::Ends;
 use super::reader::Array;
 use super::{PlainEncoding, PlainLayout};
 use crate::error::corrupt;
@@ -34,8 +35,7 @@ pub(super) enum Root {
     Array(Array),
     /// Where lists end.
     Lists {
-        ends: FixedArray,
-        null_adjustment: u64,
+        ends: Ends,
         num_items: u64,
     },
 }
@@ -54,8 +54,7 @@ impl Root {
         }
         match encoding {
             PlainEncoding::List { offsets, null_adjustment, num_items } if leaf.is_offsets => {
-                let (null_adjustment, num_items) = (*null_adjustment, *num_items);
-                Ok(Self::Lists { ends: FixedArray::new(offsets, 8)?, null_adjustment, num_items })
+                Ok(Self::Lists { ends: Ends::new(offsets, *null_adjustment)?, num_items: *num_items })
             }
             other if leaf.is_offsets => {
                 corrupt!("{} where the offsets of lists are expected", other.describe())
@@ -117,9 +116,7 @@ impl PlainIndex {
         for range in rows {
             match &self.root {
                 Root::Array(array) => array.want(range, &access, needs)?,
-                Root::Lists { ends, .. } => {
-                    ends.want(&(range.start.saturating_sub(1)..range.end), &access, needs)?;
-                }
+                Root::Lists { ends, .. } => ends.want(range, &access, needs)?,
             }
         }
         self.put(access);

@@ -60,9 +60,11 @@ impl PlainPageParts {
 /// The page of the leaf's own column.
 pub(crate) fn encode(page: &LeafPage, choice: &PlainChoice) -> Result<PlainPageParts> {
     let valid = page.value_validity();
+    let no_value = valid.as_ref().is_some_and(|v| !v.has_true());
     let mut encoder = Encoder { buffers: Vec::new(), scratch: Scratch::default() };
     let encoding = match &page.dictionary {
         Some(entries) => encoder.keys(&page.values, valid.as_ref(), entries)?,
+        None if no_value && !matches!(page.values, Values::Struct { .. }) => PlainEncoding::AllNull,
         None => encoder.values(&page.values, valid.as_ref(), choice)?,
     };
     let length = page.values.len() as u64;

@@ -17,6 +17,7 @@ mod binary;
 mod decode;
 mod dictionary;
 mod encode;
+mod ends;
 mod lists;
 mod reader;
 #[cfg(test)]

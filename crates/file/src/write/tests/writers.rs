@@ -290,3 +290,39 @@ fn runs_with_nulls_in_lists_whose_items_have_none_are_refused() {
         assert_eq!(written.is_ok(), nullable, "{written:?}");
     }
 }
+
+#[test]
+fn a_page_of_2_0_uses_every_key_of_a_dictionary_unless_it_has_a_null() {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int8Type, UInt8Type};
+    use arrow_array::{Array, DictionaryArray};
+    let text = |count: usize| (0..count).map(|i| format!("value {i}")).collect::<Vec<_>>();
+    let check = |column: ArrayRef, num_pages: usize| {
+        let batch = RecordBatch::try_from_iter_with_nullable([("d", column.clone(), true)]).unwrap();
+        let bytes = write(&[batch], options(|o| o.format_version = FormatVersion::V2_0));
+        let file = File::from_bytes(bytes, &OpenOptions::default()).unwrap();
+        assert_eq!(file.inspect().unwrap().columns[0].pages.len(), num_pages);
+        let strings = |array: &ArrayRef| {
+            let dictionary = array.as_any_dictionary();
+            let values = dictionary.values().as_string::<i32>();
+            let keys = dictionary.normalized_keys();
+            (0..array.len())
+                .map(|i| array.is_valid(i).then(|| values.value(keys[i]).to_owned()))
+                .collect::<Vec<_>>()
+        };
+        let found = file.scan().batches().unwrap().map(|b| b.unwrap().column(0).clone());
+        assert_eq!(found.flat_map(|a| strings(&a)).collect::<Vec<_>>(), strings(&column));
+    };
+    let signed = |values: &[Option<&str>]| -> ArrayRef {
+        Arc::new(values.iter().copied().collect::<DictionaryArray<Int8Type>>())
+    };
+    let all = text(128);
+    let full: Vec<_> = all.iter().map(|v| Some(v.as_str())).collect();
+    check(signed(&full), 1);
+    // A null ends the page that has no key for it, and takes one of the next.
+    check(signed(&[&full[..], &[None], &full[..127]].concat()), 2);
+    check(signed(&[&[None], &full[..]].concat()), 2);
+    check(signed(&[&[None], &full[..127]].concat()), 1);
+    let all = text(256);
+    check(Arc::new(all.iter().map(|v| Some(v.as_str())).collect::<DictionaryArray<UInt8Type>>()), 1);
+}
