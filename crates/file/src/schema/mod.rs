@@ -19,9 +19,9 @@ mod project;
 mod rules;
 mod stored;
 mod tag;
-mod type_name;
 #[cfg(test)]
 mod tests;
+mod type_name;
 
 use std::ops::Range;
 use std::sync::Arc;
