@@ -41,6 +41,7 @@ mod ranges;
 mod read;
 mod scan;
 mod schema;
+mod stats;
 mod verify;
 mod version;
 mod write;

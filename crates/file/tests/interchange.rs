@@ -177,7 +177,9 @@ fn pages_of_2_0_full_of_nulls_or_keys_are_read_by_the_official_library() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     const ROWS: usize = 100_000;
     // Nulls at the front, in the middle and at the end.
-    let at = |i: usize| (!i.is_multiple_of(3) && matches!(i, 20_000..20_400 | 50_000..50_007 | 70_000)).then_some(i);
+    let at = |i: usize| {
+        (!i.is_multiple_of(3) && matches!(i, 20_000..20_400 | 50_000..50_007 | 70_000)).then_some(i)
+    };
     let rows = || (0..ROWS).map(at);
     let keys = |count: usize| (0..count).map(|i| format!("value {i}")).collect::<Vec<_>>();
     let text: ArrayRef = Arc::new(rows().map(|i| i.map(|i| format!("row {i}"))).collect::<StringArray>());

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Module, and what it may use besides itself. What is in `COMMON` may be used by all.
-const MAY_USE: [(&str, &[&str]); 22] = [
+const MAY_USE: [(&str, &[&str]); 23] = [
     ("error", &[]),
     ("limits", &[]),
     ("version", &[]),
@@ -26,7 +26,8 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     ("choose", &["array", "container", "encoding", "page", "schema"]),
     ("lookup", &["container", "io", "schema"]),
     // Predicates look at Arrow arrays only; paths are those of projections.
-    ("filter", &["schema"]),
+    ("filter", &["schema", "stats"]),
+    ("stats", &["container", "encoding", "io", "page", "schema"]),
     // The surface: what callers hold. These know each other.
     ("blob", SURFACE),
     ("scan", SURFACE),
@@ -52,6 +53,7 @@ const SURFACE: &[&str] = &[
     "read",
     "scan",
     "schema",
+    "stats",
     "verify",
     "write",
 ];

@@ -5,12 +5,13 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
 
 use super::column::Column;
-use super::fit::{Value, fit, value_type};
+use super::fit::{fit, value_type};
 use super::lex::{MAX_QUOTED, shortened};
 use super::like::Pattern;
 use super::literal::Literal;
 use super::predicate::{Comparison, Operand, Predicate};
 use crate::schema::{Part, distance, parse_path, path_part, type_name};
+use crate::stats::Value;
 use crate::{Error, Result};
 
 /// How deep a predicate may nest.

@@ -9,10 +9,10 @@ use arrow_buffer::{ArrowNativeType, BooleanBuffer, i256};
 use half::f16;
 
 use super::bind::Test;
-use super::fit::Value;
 use super::like::Pattern;
 use super::mask::{pack, pack_pairs};
 use super::predicate::Comparison;
+use crate::stats::Value;
 
 /// A native type and the value that a predicate has for it.
 pub(super) trait Native: ArrowNativeType + PartialOrd {

@@ -12,21 +12,8 @@ use super::calendar::{self, NANOS_PER_SECOND, SECONDS_PER_DAY};
 use super::lex::{MAX_QUOTED, shortened};
 use super::literal::{Decimal, Literal};
 use crate::schema::type_name;
+use crate::stats::Value;
 use crate::{Error, Result};
-
-/// A value in a column's own terms. Which variant it is follows from the column's type.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
-    Bool(bool),
-    /// Integers, dates, times, durations; decimals of up to 128 bits, unscaled.
-    Int(i128),
-    /// Decimals of 256 bits, unscaled.
-    Wide(i256),
-    /// Floats of any width.
-    Float(f64),
-    /// Text and bytes.
-    Bytes(Vec<u8>),
-}
 
 /// The type of the values, with dictionaries and runs looked through.
 pub(super) fn value_type(data_type: &DataType) -> &DataType {
