@@ -207,6 +207,30 @@ impl LeafPage {
         cuts.windows(2).map(|w| self.part(w[0]..w[1], w[1] - w[0])).collect::<crate::Result<_>>().map(Some)
     }
 
+    /// About `count` pages of equally many events, cut where rows begin.
+    pub(crate) fn parts(&self, count: usize) -> crate::Result<Vec<Self>> {
+        let top = self.max_rep();
+        let starts_row = |e: usize| self.rep.get(e).is_none_or(|rep| *rep == top);
+        if self.rep.is_empty() && self.num_events != self.num_rows {
+            return Err(crate::Error::invalid("internal: rows of several events parted"));
+        }
+        let mut cuts: Vec<usize> = (0..count)
+            .filter_map(|i| (self.num_events * i / count..self.num_events).find(|e| starts_row(*e)))
+            .chain([self.num_events])
+            .collect();
+        cuts.dedup();
+        let parts = cuts.windows(2).map(|w| {
+            let rows = if self.rep.is_empty() { w[1] - w[0] } else { (w[0]..w[1]).filter(|e| starts_row(*e)).count() };
+            self.part(w[0]..w[1], rows)
+        });
+        parts.collect()
+    }
+
+    /// Whether [`Self::parts`] is for this page: every row is an event, or rows are told by repetition levels.
+    pub(crate) fn can_part(&self) -> bool {
+        self.has_rep() || self.num_events == self.num_rows
+    }
+
     fn part(&self, events: Range<usize>, num_rows: usize) -> crate::Result<Self> {
         let visible = self.max_visible();
         let owns = |range: Range<usize>| match &self.def {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 
 use crate::array::shred::{LeafBuffer, LeafPath, Pushed, leaf_bytes};
-use crate::choose::{self, Tuning};
+use crate::choose::{self, Choice, Tuning};
 use crate::container::{NewPage, PageMessage};
 use crate::encoding::ValueType;
 use crate::page::LeafPage;
@@ -36,6 +36,8 @@ pub(super) struct ColumnWriter {
     /// Top-level row of the first one in `buffer`.
     first_row: u64,
     num_pages: u64,
+    /// Why its pages are as they are.
+    choices: Vec<Choice>,
     /// Structs and lists above that have columns of their own, outermost first.
     parents: Vec<Parent>,
     /// Items so far of each list among them.
@@ -59,7 +61,13 @@ impl ColumnWriter {
             bounds: PageBounds { rows, ..bounds },
             first_row: 0,
             num_pages: 0,
+            choices: Vec::new(),
         }
+    }
+
+    /// Why the pages so far are as they are.
+    pub(super) fn choices(&self) -> &[Choice] {
+        &self.choices
     }
 
     /// Bytes buffered.
@@ -140,7 +148,8 @@ impl ColumnWriter {
         }
         let encoded = super::blob::encode(page, &self.path, &self.tuning)
             .map_err(|e| e.in_column(&self.path.path).in_page(self.num_pages))?;
-        for page in encoded {
+        self.choices.extend(encoded.choices);
+        for page in encoded.pages {
             let rows = page.num_rows as u64;
             let length = rows
                 .checked_mul(self.path.rows_scale() as u64)

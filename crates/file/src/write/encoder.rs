@@ -18,7 +18,7 @@ use super::mapping::Mapping;
 use super::matching;
 use super::options::WriteOptions;
 use crate::array::shred::{LeafPath, check_structs, leaf_bytes, leaf_paths};
-use crate::choose::{Asked, Spec, Tuning};
+use crate::choose::{Asked, Choice, Spec, Tuning};
 use crate::container::ContainerEncoder;
 use crate::schema::blob::view;
 use crate::schema::{BlobView, LeafKind, Schema};
@@ -92,11 +92,10 @@ impl FileEncoder {
             ))
             .in_column(path));
         }
-        for (path, _) in &options.encodings {
+        let named = options.encodings.iter().map(|(path, _)| (path, "an encoding"));
+        for (path, what) in named.chain(options.column_presets.iter().map(|(path, _)| (path, "a preset"))) {
             if !leaves.iter().any(|leaf| leaf.path == *path) {
-                return Err(Error::invalid(format!(
-                    "an encoding for column {path:?}, which the schema has not"
-                )));
+                return Err(Error::invalid(format!("{what} for column {path:?}, which the schema has not")));
             }
         }
         let bounds = PageBounds {
@@ -106,6 +105,8 @@ impl FileEncoder {
         let asked = Asked {
             version,
             compression: options.compression,
+            preset: options.preset,
+            thorough: options.thorough,
             max_chunk_values: options.max_chunk_values,
             max_chunk_bytes: options.max_chunk_bytes,
         };
@@ -126,6 +127,8 @@ impl FileEncoder {
                 None => Spec::default(),
             };
             let top = arrow.field(path.top);
+            let preset = options.column_presets.iter().find(|(p, _)| *p == leaf.path);
+            let asked = Asked { preset: preset.map_or(asked.preset, |(_, preset)| *preset), ..asked };
             let tuning = Tuning::new(&asked, spec, &path.field, top)?;
             path.path.clone_from(&leaf.path);
             if let Some(keys) = &mut path.dictionary {
@@ -153,6 +156,12 @@ impl FileEncoder {
     /// Rows written so far.
     pub fn num_rows(&self) -> u64 {
         self.num_rows
+    }
+
+    /// For every stored column its path and, page by page so far, what was considered and chosen. Format version 2.0 has no
+    /// choice to speak of: no pages there.
+    pub fn choices(&self) -> impl Iterator<Item = (&str, &[Choice])> {
+        self.columns.iter().map(|column| (column.path.path.as_str(), column.choices()))
     }
 
     /// Bytes of the file so far, whether taken or not; what is buffered is not in yet.

@@ -1,6 +1,6 @@
 //! What can be asked of a writer.
 
-use crate::choose::Compression;
+use crate::choose::{Compression, Preset};
 use crate::{Error, FormatVersion, Result};
 
 /// Options of writing; start from the default and change what matters.
@@ -19,8 +19,14 @@ pub struct WriteOptions {
     pub max_page_bytes: u64,
     /// Rows after which a column becomes a page.
     pub max_page_rows: Option<u64>,
-    /// General compression of values, unless field metadata says otherwise.
+    /// General compression of values, unless field metadata says otherwise. Anything but `Auto` takes the choice away from the preset.
     pub compression: Compression,
+    /// What the file is to be good at, unless field metadata (`lance-encoding:preset`) says otherwise for a column.
+    pub preset: Preset,
+    /// Presets of single columns, by path.
+    pub column_presets: Vec<(String, Preset)>,
+    /// Looks at whole pages instead of samples before encodings are chosen: slower, and hardly smaller.
+    pub thorough: bool,
     /// Values in a chunk at most, rounded down to a power of two; at least 2.
     pub max_chunk_values: Option<usize>,
     /// Bytes of values that a chunk aims at, at most; two values may pass it.
@@ -51,6 +57,9 @@ impl Default for WriteOptions {
             max_page_bytes: 8 << 20,
             max_page_rows: None,
             compression: Compression::Auto,
+            preset: Preset::Balanced,
+            column_presets: Vec::new(),
+            thorough: false,
             max_chunk_values: None,
             max_chunk_bytes: usize::MAX,
             encodings: Vec::new(),
