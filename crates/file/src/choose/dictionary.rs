@@ -223,7 +223,10 @@ fn index_at(bytes: &[u8], width: usize, i: usize) -> u32 {
 
 /// The entries in the order that takes the fewest bytes, which is free where every number takes the same bits; and how
 /// those are stored.
-pub(super) fn ordered(dictionary: &Dictionary, tuning: &Tuning) -> Result<Option<(Dictionary, Encoding, usize)>> {
+pub(super) fn ordered(
+    dictionary: &Dictionary,
+    tuning: &Tuning,
+) -> Result<Option<(Dictionary, Encoding, usize)>> {
     let entries = &dictionary.entries;
     if entries.len() < 16 || tuning.dictionary.scheme.is_none() {
         return Ok(None);
@@ -282,7 +285,10 @@ pub(super) fn entries_encoding(
     }
     let plain = sized(values::plain(entries))?;
     let Some((scheme, level)) = entries_scheme(tuning) else { return Ok(plain) };
-    if tuning.is_plain() || matches!(entries, Values::Bits(_)) || entries.byte_size() < 64 {
+    if tuning.is_plain() && !tuning.is_plain_by_metadata
+        || matches!(entries, Values::Bits(_))
+        || entries.byte_size() < 64
+    {
         return Ok(plain);
     }
     let general = sized(Encoding::General { scheme, level, values: Box::new(plain.0.clone()) })?;

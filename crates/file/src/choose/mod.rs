@@ -59,7 +59,13 @@ pub(crate) struct Encoded {
 }
 
 impl Encoded {
-    fn push(&mut self, page: EncodedPage, plain_bytes: usize, reason: &'static str, considered: Vec<Considered>) {
+    fn push(
+        &mut self,
+        page: EncodedPage,
+        plain_bytes: usize,
+        reason: &'static str,
+        considered: Vec<Considered>,
+    ) {
         self.choices.push(Choice {
             num_rows: page.num_rows as u64,
             encoding: page.layout.describe(),
@@ -81,14 +87,22 @@ pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
     {
         left = parts.into_iter().rev().map(|part| (part, true)).collect();
     }
-    while let Some((page, may_part)) = left.pop() {
+    while let Some((mut page, may_part)) = left.pop() {
         let plain = page.values.byte_size();
+        if tuning.spec.layout.is_none() {
+            page.fill_null_slots();
+        }
         if let Some((encoded, reason)) = encode_fixed(&page, tuning)? {
             match encoded {
                 Some(encoded) => done.push(encoded, plain, reason, Vec::new()),
                 None => match page.halves()? {
                     Some((first, second)) => left.extend([(second, may_part), (first, may_part)]),
-                    None => done.push(single_row(&page, tuning)?, plain, "a row that no chunk can hold", Vec::new()),
+                    None => done.push(
+                        single_row(&page, tuning)?,
+                        plain,
+                        "a row that no chunk can hold",
+                        Vec::new(),
+                    ),
                 },
             }
             continue;
@@ -100,7 +114,9 @@ pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
             }
             Cheapest::None => match page.halves()? {
                 Some((first, second)) => left.extend([(second, may_part), (first, may_part)]),
-                None => done.push(single_row(&page, tuning)?, plain, "a row that no chunk can hold", Vec::new()),
+                None => {
+                    done.push(single_row(&page, tuning)?, plain, "a row that no chunk can hold", Vec::new())
+                }
             },
         }
     }
@@ -117,12 +133,13 @@ enum Cheapest {
 
 fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<Cheapest> {
     let allowed = tuning.layout != Some(LayoutKind::MiniBlock) && page.dictionary.is_none();
-    let zipped = if allowed && values::largest_value(&page.values) >= WIDE && !values::has_bit_items(&page.values) {
-        let encoding = values::full_zip(&page.values, tuning, tuning.is_text)?.0;
-        Some(encoding)
-    } else {
-        None
-    };
+    let zipped =
+        if allowed && values::largest_value(&page.values) >= WIDE && !values::has_bit_items(&page.values) {
+            let encoding = values::full_zip(&page.values, tuning, tuning.is_text)?.0;
+            Some(encoding)
+        } else {
+            None
+        };
     let mut picked = pick::pick(page, tuning, zipped, may_part)?;
     let considered = std::mem::take(&mut picked.considered);
     for (place, way) in picked.ways.iter().enumerate() {
@@ -260,7 +277,13 @@ fn encode_one(page: &LeafPage, tuning: &Tuning) -> Result<Option<EncodedPage>> {
         None => values::largest_value(&page.values) >= WIDE,
     };
     if wide && tuning.layout == Some(LayoutKind::FullZip) {
-        return as_full_zip(page, tuning).map(Some);
+        // Dictionaries come first, as in the official writer.
+        let zipped = as_full_zip(page, tuning)?;
+        let bytes = page_bytes(&zipped);
+        return Ok(match dictionary_page(page, tuning, bytes)? {
+            Some(dictionary) if page_bytes(&dictionary) < bytes => Some(dictionary),
+            _ => Some(zipped),
+        });
     }
     if wide {
         // Few large values that repeat are better stored once.
@@ -405,18 +428,23 @@ fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> 
                     "miniblock: packed structs with strings or lists are full-zip only",
                 ));
             }
-            let (encoding, bytes) = values::mini_block(&page.values, tuning, tuning.is_text);
-            if !tuning.is_plain()
-                && tuning.spec.layout.is_none()
-                && let Some(encoded) = dictionary_page(page, tuning, bytes)?
-            {
-                return Ok(Some(encoded));
-            }
-            let encoded = mini_block::encode(page, &page.values, None, &choice_of(encoding.clone(), tuning))?;
-            let (Some(encoded), Some((scheme, level))) = (encoded, tuning.scheme()) else {
-                return mini_block::encode(page, &page.values, None, &choice_of(encoding, tuning));
+            let (encoding, _) = values::mini_block(&page.values, tuning, tuning.is_text);
+            let direct = mini_block::encode(page, &page.values, None, &choice_of(encoding.clone(), tuning))?;
+            let direct = match (direct, tuning.scheme()) {
+                (Some(direct), Some((scheme, level))) => {
+                    let general = Encoding::General { scheme, level, values: Box::new(encoding) };
+                    smaller_of(direct, page, general, tuning)?
+                }
+                (direct, _) => direct,
             };
-            smaller_of(encoded, page, Encoding::General { scheme, level, values: Box::new(encoding) }, tuning)
+            if tuning.spec.layout.is_some() {
+                return Ok(direct);
+            }
+            let bytes = direct.as_ref().map_or(usize::MAX, page_bytes);
+            Ok(match dictionary_page(page, tuning, bytes)? {
+                Some(dictionary) if page_bytes(&dictionary) < bytes => Some(dictionary),
+                _ => direct,
+            })
         }
     }
 }
@@ -439,16 +467,24 @@ fn smaller_of(
 }
 
 fn dictionary_page(page: &LeafPage, tuning: &Tuning, direct_bytes: usize) -> Result<Option<EncodedPage>> {
-    if tuning.is_plain() || tuning.fsst {
+    if tuning.is_plain() && !tuning.is_plain_by_metadata {
         return Ok(None);
     }
     let valid = page.value_validity();
     let Ok(found) = dictionary::worthwhile(&page.values, valid.as_ref(), tuning, direct_bytes) else {
         return Ok(None);
     };
-    let encoding = values::mini_block(&found.indices, tuning, false).0;
     let items = dictionary::entries_encoding(&found.entries, None, tuning)?.0;
-    mini_block::encode(page, &found.indices, Some((items, &found.entries)), &choice_of(encoding, tuning))
+    let mut best: Option<EncodedPage> = None;
+    for encoding in values::of_numbers(&found.indices, tuning) {
+        let dictionary = Some((items.clone(), &found.entries));
+        let encoded = mini_block::encode(page, &found.indices, dictionary, &choice_of(encoding, tuning))?;
+        let Some(encoded) = encoded else { continue };
+        if best.as_ref().is_none_or(|b| page_bytes(&encoded) < page_bytes(b)) {
+            best = Some(encoded);
+        }
+    }
+    Ok(best)
 }
 
 fn mini_block_forced(spec: &ValueSpec, values: &Values) -> Result<Encoding> {

@@ -21,7 +21,9 @@ const PAGE_BYTES: usize = 300;
 /// Values of a page that is parted, at the least.
 const MIN_PART_VALUES: usize = 8192;
 /// Buffers start at multiples of this.
-const BUFFER_ALIGN: usize = 64;
+pub(super) const BUFFER_ALIGN: usize = 64;
+/// Strings of this many bytes are compressed alone in every preset, as the official writer does.
+const LONG_BYTES: usize = 2 << 10;
 /// Bytes of narrow values that may stand side by side without chunks.
 const MAX_UNCHUNKED: usize = 64 << 10;
 
@@ -29,7 +31,10 @@ const MAX_UNCHUNKED: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) enum Way {
     Direct(Candidate),
-    Dictionary { candidate: Candidate, dictionary: usize },
+    Dictionary {
+        candidate: Candidate,
+        dictionary: usize,
+    },
     FullZip(Encoding),
     /// As so many pages, each of which has its own choice.
     Parts(usize),
@@ -54,7 +59,12 @@ struct Options<'a> {
 }
 
 /// Looks at all ways to store a page that is not constant and has values of their own. `may_part`: into several pages.
-pub(super) fn pick(page: &LeafPage, tuning: &Tuning, whole: Option<Encoding>, may_part: bool) -> Result<Picked> {
+pub(super) fn pick(
+    page: &LeafPage,
+    tuning: &Tuning,
+    whole: Option<Encoding>,
+    may_part: bool,
+) -> Result<Picked> {
     let frame = Frame {
         levels: usize::from(page.has_rep()) + usize::from(page.has_def()),
         large: tuning.version.has_large_chunks(),
@@ -65,14 +75,20 @@ pub(super) fn pick(page: &LeafPage, tuning: &Tuning, whole: Option<Encoding>, ma
     let values = &page.values;
     if let Some(entries) = &page.dictionary {
         let (encoding, bytes) = dictionary::entries_encoding(entries, None, tuning)?;
-        options.dictionary(Dictionary { indices: copy(values)?, entries: copy(entries)? }, encoding, bytes, false)?;
+        options.dictionary(
+            Dictionary { indices: copy(values)?, entries: copy(entries)? },
+            encoding,
+            bytes,
+            false,
+        )?;
         return Ok(options.sorted());
     }
     if let Some(encoding) = whole {
         let is_text = matches!(values, Values::Variable(_) | Values::LargeVariable(_));
-        if is_text && weights.general && values::may_compress(values, tuning.thorough)? {
+        let is_long = weights.general || values::mean_bytes(values) >= LONG_BYTES;
+        if is_text && is_long && values::may_compress(values, tuning.thorough)? {
             // Rows that are long enough compress alone.
-            let level = weights.string_levels.last().copied();
+            let level = weights.string_levels.last().copied().or(Some(1));
             let values = Box::new(values::plain(values));
             options.full_zip(Encoding::General { scheme: Scheme::Zstd, level, values });
         }
@@ -226,7 +242,8 @@ impl Options<'_> {
                 Err(No::Never) => return Ok(()),
                 Err(No::TooLarge) => {}
                 Ok(found) => {
-                    let (mut name, mut bytes) = dictionary::entries_encoding(&found.entries, None, self.tuning)?;
+                    let (mut name, mut bytes) =
+                        dictionary::entries_encoding(&found.entries, None, self.tuning)?;
                     if let Some((_, encoding, moved)) = dictionary::ordered(&found, self.tuning)?
                         && moved < bytes
                     {
@@ -256,8 +273,7 @@ impl Options<'_> {
     fn sorted(self) -> Picked {
         let mut found = self.found;
         found.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut picked =
-            Picked { ways: Vec::new(), considered: Vec::new(), dictionaries: self.dictionaries };
+        let mut picked = Picked { ways: Vec::new(), considered: Vec::new(), dictionaries: self.dictionaries };
         for (_, way, considered) in found {
             picked.ways.push(way);
             picked.considered.push(considered);

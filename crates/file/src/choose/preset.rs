@@ -47,9 +47,9 @@ impl FromStr for Preset {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let found = Self::ALL.iter().find(|(name, _)| name.eq_ignore_ascii_case(text.trim()));
-        found.map(|(_, preset)| *preset).ok_or_else(|| {
-            Error::invalid(format!("preset {text:?}: expected balanced, fast or small"))
-        })
+        found
+            .map(|(_, preset)| *preset)
+            .ok_or_else(|| Error::invalid(format!("preset {text:?}: expected balanced, fast or small")))
     }
 }
 

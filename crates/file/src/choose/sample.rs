@@ -7,6 +7,7 @@
 
 use super::candidates::Candidate;
 use super::cost::{self, DecodeCost};
+use super::pick::BUFFER_ALIGN;
 use super::preset::Weights;
 use super::values;
 use crate::Result;
@@ -52,10 +53,17 @@ impl Estimate {
 }
 
 impl Frame {
-    /// Bytes around the value buffers of a chunk, its word in the table included.
+    /// Bytes around the value buffers of a chunk.
     fn overhead(self, buffers: usize) -> usize {
-        let (word, size) = if self.large { (4, 4) } else { (2, 2) };
-        word + (2 + 2 * self.levels + size * buffers).next_multiple_of(ALIGN)
+        let size = if self.large { 4 } else { 2 };
+        (2 + 2 * self.levels + size * buffers).next_multiple_of(ALIGN)
+    }
+
+    /// Bytes of the two buffers of a page, each padded as it is in a file.
+    fn page_bytes(self, chunks: usize, bytes: f64) -> f64 {
+        let word = if self.large { 4 } else { 2 };
+        let pad = |bytes: f64| (bytes / BUFFER_ALIGN as f64).ceil() * BUFFER_ALIGN as f64;
+        pad((chunks * word) as f64) + pad(bytes)
     }
 
     /// `None` where chunks of the format version cannot be like that.
@@ -70,7 +78,7 @@ impl Frame {
             let buffers = if matches!(encoding, Encoding::Rle { .. }) { 2 } else { 1 };
             let padding = if matches!(encoding, Encoding::Rle { .. }) { ALIGN * chunks } else { 0 };
             let bytes = bytes + chunks * self.overhead(buffers) + padding;
-            return Ok(Some(Estimate { bytes: bytes as f64, decode }));
+            return Ok(Some(Estimate { bytes: self.page_bytes(chunks, bytes as f64), decode }));
         }
         let mut writer = ChunkWriter::new(encoding, &values.shape())?;
         let wanted = match chunks {
@@ -100,6 +108,7 @@ impl Frame {
             }
         }
         let bytes = bytes as f64 * count as f64 / seen.max(1) as f64;
-        Ok(Some(Estimate { bytes, decode }))
+        let table = values::description_bytes(encoding) as f64;
+        Ok(Some(Estimate { bytes: self.page_bytes(chunks, bytes) + table, decode }))
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Tuning {
     /// A struct without children.
     pub(crate) is_empty_struct: bool,
     pub(crate) compression: Compression,
+    /// Field metadata says `none`, which to the official writer is no word against dictionaries.
+    pub(crate) is_plain_by_metadata: bool,
     pub(crate) preset: Preset,
     pub(crate) thorough: bool,
     /// FSST was asked for by name.
@@ -95,6 +97,7 @@ impl Tuning {
             is_text: matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8),
             is_empty_struct: matches!(field.data_type(), DataType::Struct(children) if children.is_empty()),
             compression: asked.compression,
+            is_plain_by_metadata: false,
             preset: asked.preset,
             thorough: asked.thorough,
             fsst: false,
@@ -121,7 +124,10 @@ impl Tuning {
         let level: Option<i32> = keys.number("compression-level")?;
         match keys.text("compression").as_deref() {
             None => {}
-            Some("none") => self.compression = Compression::None,
+            Some("none") => {
+                self.compression = Compression::None;
+                self.is_plain_by_metadata = true;
+            }
             Some("lz4") => self.compression = Compression::Lz4,
             Some("zstd") => self.compression = Compression::Zstd(level),
             Some("fsst") => self.fsst = true,

@@ -164,12 +164,10 @@ pub(super) fn mini_block(values: &Values, tuning: &Tuning, is_text: bool) -> (En
                 (plain(values), raw)
             }
         }
-        Values::Variable(_) | Values::LargeVariable(_) => {
-            match fsst(values, fsst_use(tuning, is_text)) {
-                Some((encoding, bytes)) => (encoding, bytes),
-                None => (plain(values), raw),
-            }
-        }
+        Values::Variable(_) | Values::LargeVariable(_) => match fsst(values, fsst_use(tuning, is_text)) {
+            Some((encoding, bytes)) => (encoding, bytes),
+            None => (plain(values), raw),
+        },
         _ => (plain(values), raw),
     }
 }
@@ -181,6 +179,19 @@ pub(super) enum FsstUse {
     /// Where it makes them smaller.
     IfSmaller,
     Forced,
+}
+
+/// Ways to store the numbers of dictionary entries where the compression was asked for.
+pub(super) fn of_numbers(indices: &Values, tuning: &Tuning) -> Vec<Encoding> {
+    let (light, _) = mini_block(indices, &Tuning { byte_stream_split: Switch::Off, ..tuning.clone() }, false);
+    let mut ways = Vec::with_capacity(3);
+    if let Some((scheme, level)) = tuning.scheme() {
+        let general = |inner: Encoding| Encoding::General { scheme, level, values: Box::new(inner) };
+        ways.push(general(plain(indices)));
+        ways.push(general(light.clone()));
+    }
+    ways.push(light);
+    ways
 }
 
 /// FSST, when asked for or when it makes strings smaller; with the bytes it takes.
@@ -263,6 +274,15 @@ pub(super) fn exact_bytes(values: &Values, encoding: &Encoding) -> Option<usize>
         (Values::Fixed(v), Encoding::Rle { .. }) => Some(runs(v.bytes(), v.width) * (v.width + 1)),
         (Values::Bits(v), Encoding::Flat { .. }) => Some(v.len().div_ceil(8)),
         _ => None,
+    }
+}
+
+/// Bytes of an encoding's description beyond a few: a symbol table.
+pub(super) fn description_bytes(encoding: &Encoding) -> usize {
+    match encoding {
+        Encoding::Fsst { .. } => FSST_TABLE_BYTES,
+        Encoding::General { values, .. } => description_bytes(values),
+        _ => 0,
     }
 }
 
@@ -400,7 +420,8 @@ pub(super) fn full_zip(values: &Values, tuning: &Tuning, is_text: bool) -> Resul
                 values: Box::new(plain(values)),
             },
             scheme => {
-                let wanted = if scheme.is_some() && !tuning.fsst { FsstUse::Never } else { fsst_use(tuning, is_text) };
+                let wanted =
+                    if scheme.is_some() && !tuning.fsst { FsstUse::Never } else { fsst_use(tuning, is_text) };
                 fsst(values, wanted).map_or_else(|| plain(values), |(encoding, _)| encoding)
             }
         },
