@@ -79,14 +79,14 @@ pub(super) struct Weights {
 }
 
 const BALANCED: Weights = Weights {
-    decode: 0.02,
-    point: 2e-6,
+    decode: 0.04,
+    point: 4e-5,
     general: true,
     number_levels: &[1, 3],
     string_levels: &[3],
     entries_level: 3,
-    chunk_bytes: &[8 << 10, 32 << 10],
-    chunk_values: 4096,
+    chunk_bytes: &[4 << 10, 16 << 10],
+    chunk_values: 1024,
     // With a chunk of indices, 64 KiB to read for one row.
     entries_bytes: 58 << 10,
     wide: false,
