@@ -113,9 +113,7 @@ impl File {
             .collect();
         let projected = self.project(None)?;
         let columns = projected.columns.iter().map(|column| {
-            let pages = column.pages.iter().enumerate();
-            let pages = pages.map(|(i, page)| inspect_page(page, column.page_rows(i))).collect();
-            let mut found = inspect_column(&column.leaf.path, &column.leaf.arrow, pages);
+            let mut found = inspect_leaf(column);
             found.blob_bytes = self.blob_bytes(column);
             (column.leaf.column, found)
         });
@@ -147,6 +145,13 @@ impl File {
         let projected = self.project_as(Some(path), BlobView::Descriptors).ok()?;
         total_bytes(&projected).ok().flatten()
     }
+}
+
+/// A leaf's column, without the bytes of blobs.
+pub(crate) fn inspect_leaf(column: &Column) -> ColumnInspection {
+    let pages = column.pages.iter().enumerate();
+    let pages = pages.map(|(i, page)| inspect_page(page, column.page_rows(i))).collect();
+    inspect_column(&column.leaf.path, &column.leaf.arrow, pages)
 }
 
 fn inspect_column(path: &str, field: &Field, pages: Vec<PageInspection>) -> ColumnInspection {

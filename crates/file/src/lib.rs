@@ -44,6 +44,7 @@ mod schema;
 mod stats;
 mod verify;
 mod version;
+mod why;
 mod write;
 
 pub use blob::{
@@ -59,6 +60,7 @@ pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Explanation, Sc
 pub use schema::BlobView;
 pub use verify::VerifyReport;
 pub use version::FormatVersion;
+pub use why::{ExplainOptions, ExplainedCandidate, ExplainedColumn, ExplainedEncodings};
 pub use write::{FileEncoder, FileWriter, PathWriter, WriteOptions};
 
 /// The examples of the project's README compile.

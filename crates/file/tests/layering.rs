@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Module, and what it may use besides itself. What is in `COMMON` may be used by all.
-const MAY_USE: [(&str, &[&str]); 23] = [
+const MAY_USE: [(&str, &[&str]); 24] = [
     ("error", &[]),
     ("limits", &[]),
     ("version", &[]),
@@ -35,6 +35,7 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ("write", SURFACE),
     ("inspect", SURFACE),
     ("verify", SURFACE),
+    ("why", SURFACE),
     ("lib", &["error", "limits", "version"]),
 ];
 

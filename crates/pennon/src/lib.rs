@@ -24,9 +24,9 @@ pub use pennon_convert as convert;
 pub use pennon_file::{
     Batches, Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver,
     BlobView, Choice, ColumnInspection, Compression, Considered, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS,
-    Error, ErrorKind, File, FileEncoder, FileWriter, FormatVersion, GlobalBufferInspection, Inspection,
-    Limits, OpenOptions, PageInspection, PathWriter, Place, Preset, Result, Scan, Take, TakeBatches,
-    VerifyReport, WriteOptions,
+    Error, ErrorKind, ExplainOptions, ExplainedCandidate, ExplainedColumn, ExplainedEncodings, File,
+    FileEncoder, FileWriter, FormatVersion, GlobalBufferInspection, Inspection, Limits, OpenOptions,
+    PageInspection, PathWriter, Place, Preset, Result, Scan, Take, TakeBatches, VerifyReport, WriteOptions,
 };
 pub use pennon_file::{filter, io};
 

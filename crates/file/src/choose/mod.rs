@@ -65,6 +65,7 @@ impl Encoded {
         plain_bytes: usize,
         reason: &'static str,
         considered: Vec<Considered>,
+        chosen: Option<usize>,
     ) {
         self.choices.push(Choice {
             num_rows: page.num_rows as u64,
@@ -73,6 +74,7 @@ impl Encoded {
             plain_bytes: plain_bytes as u64,
             reason,
             considered,
+            chosen,
         });
         self.pages.push(page);
     }
@@ -94,7 +96,7 @@ pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
         }
         if let Some((encoded, reason)) = encode_fixed(&page, tuning)? {
             match encoded {
-                Some(encoded) => done.push(encoded, plain, reason, Vec::new()),
+                Some(encoded) => done.push(encoded, plain, reason, Vec::new(), None),
                 None => match page.halves()? {
                     Some((first, second)) => left.extend([(second, may_part), (first, may_part)]),
                     None => done.push(
@@ -102,21 +104,28 @@ pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
                         plain,
                         "a row that no chunk can hold",
                         Vec::new(),
+                        None,
                     ),
                 },
             }
             continue;
         }
         match encode_cheapest(&page, tuning, may_part && page.can_part())? {
-            Cheapest::Page(encoded, reason, considered) => done.push(encoded, plain, reason, considered),
+            Cheapest::Page(encoded, reason, considered, chosen) => {
+                done.push(encoded, plain, reason, considered, chosen);
+            }
             Cheapest::Parts(count) => {
                 left.extend(page.parts(count)?.into_iter().rev().map(|part| (part, false)));
             }
             Cheapest::None => match page.halves()? {
                 Some((first, second)) => left.extend([(second, may_part), (first, may_part)]),
-                None => {
-                    done.push(single_row(&page, tuning)?, plain, "a row that no chunk can hold", Vec::new())
-                }
+                None => done.push(
+                    single_row(&page, tuning)?,
+                    plain,
+                    "a row that no chunk can hold",
+                    Vec::new(),
+                    None,
+                ),
             },
         }
     }
@@ -125,7 +134,8 @@ pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
 
 /// What the cheapest way to store a page came to.
 enum Cheapest {
-    Page(EncodedPage, &'static str, Vec<Considered>),
+    /// With what was looked at, and which of it this is.
+    Page(EncodedPage, &'static str, Vec<Considered>, Option<usize>),
     Parts(usize),
     /// Too many levels in it for any way.
     None,
@@ -166,10 +176,10 @@ fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<C
             && let Some(plain) = plain_page(page, tuning)?
             && page_bytes(&plain) < bytes
         {
-            return Ok(Cheapest::Page(plain, "nothing is smaller than plain values", considered));
+            return Ok(Cheapest::Page(plain, "nothing is smaller than plain values", considered, None));
         }
         let reason = if place == 0 { "costs least" } else { "what costs least does not go into a page" };
-        return Ok(Cheapest::Page(encoded, reason, considered));
+        return Ok(Cheapest::Page(encoded, reason, considered, Some(place)));
     }
     Ok(Cheapest::None)
 }

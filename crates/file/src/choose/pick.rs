@@ -123,6 +123,18 @@ pub(super) fn pick(
     Ok(options.sorted())
 }
 
+/// What tells candidates of one encoding apart.
+fn settings(candidate: &Candidate) -> String {
+    let Encoding::General { level, values, .. } = &candidate.encoding else { return String::new() };
+    let level = level.map(|level| format!("level {level}, ")).unwrap_or_default();
+    match **values {
+        Encoding::Variable { .. } | Encoding::Fsst { .. } => {
+            format!("{level}chunks of {} KiB", candidate.rule.target_bytes.div_ceil(1 << 10))
+        }
+        _ => format!("{level}chunks of {} values", candidate.rule.max_values),
+    }
+}
+
 fn copy(values: &Values) -> Result<Values> {
     let mut out = Values::new(&values.shape(), values.len());
     out.extend(values, 0..values.len())?;
@@ -135,9 +147,14 @@ impl Options<'_> {
     }
 
     fn add(&mut self, way: Way, name: String, estimate: Estimate) {
+        let settings = match &way {
+            Way::Direct(candidate) | Way::Dictionary { candidate, .. } => settings(candidate),
+            Way::FullZip(_) | Way::Parts(_) => String::new(),
+        };
         let cost = estimate.cost(self.page.values.len(), self.weights);
         let considered = Considered {
             encoding: name,
+            settings,
             estimated_bytes: estimate.bytes as u64,
             decode_ns: estimate.decode.value,
             point_ns: estimate.decode.point,

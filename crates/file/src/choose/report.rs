@@ -6,6 +6,8 @@
 pub struct Considered {
     /// The encodings, outermost first, as `inspect` names them.
     pub encoding: String,
+    /// What the encodings do not say of it, as in `level 3, chunks of 32 KiB`; empty without a general compressor.
+    pub settings: String,
     /// Bytes that it would take, from a sample.
     pub estimated_bytes: u64,
     /// Nanoseconds to decode a value in a scan, by rule.
@@ -32,4 +34,6 @@ pub struct Choice {
     pub reason: &'static str,
     /// What was looked at, the cheapest first.
     pub considered: Vec<Considered>,
+    /// Which of these it is; `None` where nothing was considered, or none of it was taken.
+    pub chosen: Option<usize>,
 }

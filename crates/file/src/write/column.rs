@@ -70,6 +70,11 @@ impl ColumnWriter {
         &self.choices
     }
 
+    /// The column's path, and the same.
+    pub(super) fn into_choices(self) -> (String, Vec<Choice>) {
+        (self.path.path.clone(), self.choices)
+    }
+
     /// Bytes buffered.
     pub(super) fn byte_size(&self) -> usize {
         self.buffer.byte_size()

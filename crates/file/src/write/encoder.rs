@@ -257,6 +257,13 @@ impl FileEncoder {
         Ok(self.container.finish(&self.schema, self.num_rows)?.output)
     }
 
+    /// Encodes what is buffered and drops the file: for every stored column its path and why its pages are as they are.
+    pub(crate) fn into_choices(mut self) -> Result<Vec<(String, Vec<Choice>)>> {
+        self.check()?;
+        self.flush(usize::MAX)?;
+        Ok(self.columns.into_iter().map(ColumnWriter::into_choices).collect())
+    }
+
     /// Arrow bytes of a batch as far as its columns are stored.
     pub(super) fn arrow_bytes(&self, batch: &RecordBatch) -> Result<usize> {
         let found = matching::columns(&self.input, batch)?;
