@@ -65,13 +65,15 @@ pub(super) fn worthwhile(
         return Err(No::Never);
     }
     let limits = &tuning.dictionary;
-    let max_entries = (count / limits.divisor).min(MAX_ENTRIES);
+    // Strings that are mostly different gain nothing but the order; whoever wants one would read and decompress them all.
+    let divisor = if matches!(values, Values::Fixed(_)) { limits.divisor } else { limits.divisor.max(2) };
+    let max_entries = (count / divisor).min(MAX_ENTRIES);
     let max_raw = (values.byte_size() as f64 * limits.size_ratio) as usize;
-    // Compressed, an entry takes a byte at the least, and hardly less than a sixth of its bytes.
+    // Compressed, an entry takes a byte about, and hardly less than an eighth of its bytes.
     let room = tuning.preset.weights().entries_bytes;
     let mut no = No::Never;
     let found = build(values, valid, |entries, bytes| {
-        if entries > room || bytes / 6 > room {
+        if entries > room || bytes / 8 > room {
             no = No::TooLarge;
             return false;
         }

@@ -84,7 +84,7 @@ const BALANCED: Weights = Weights {
     general: true,
     number_levels: &[1, 3],
     string_levels: &[3],
-    entries_level: 3,
+    entries_level: 9,
     chunk_bytes: &[4 << 10, 16 << 10],
     chunk_values: 1024,
     // With a chunk of indices, 64 KiB to read for one row.
@@ -98,7 +98,7 @@ const FAST: Weights = Weights {
     general: false,
     number_levels: &[],
     string_levels: &[],
-    entries_level: 3,
+    entries_level: 9,
     chunk_bytes: &[],
     chunk_values: 4096,
     entries_bytes: 256 << 10,
