@@ -12,6 +12,7 @@
 use super::fixed_size_list::ListCodec;
 use super::mini_block::offset_bits_of;
 use super::runs::RunsCodec;
+use super::scratch::Lent;
 use super::{Encoding, Scratch, ValueType, Values, bitpacking, flat, general, rle, variable};
 use crate::error::corrupt;
 use crate::{Error, Limits, Result};
@@ -110,7 +111,7 @@ pub(super) fn admit_bytes(num_values: usize, width: usize, max_bytes: u64) -> Re
 
 /// Encodes all of `values` as a block.
 pub(crate) fn encode_block(encoding: &Encoding, values: &Values) -> Result<Vec<u8>> {
-    encode(encoding, values, &mut Scratch::default())
+    encode(encoding, values, &mut Lent::take())
 }
 
 fn encode(encoding: &Encoding, values: &Values, scratch: &mut Scratch) -> Result<Vec<u8>> {

@@ -22,6 +22,7 @@ use super::fsst::FsstCodec;
 use super::general::Content;
 use super::packed_struct::StructCodec;
 use super::runs::{self, RunsCodec};
+use super::scratch::Lent;
 use super::{
     Encoding, Purpose, Scheme, Scratch, ValueType, Values, bitpacking, block, byte_stream_split, flat,
     general, rle, variable,
@@ -360,14 +361,14 @@ impl ChunkReader {
 /// Encodes the chunks of a page.
 pub(crate) struct ChunkWriter {
     codec: ChunkCodec,
-    scratch: Scratch,
+    scratch: Lent,
 }
 
 impl ChunkWriter {
     /// Prepares for values of `shape`.
     pub(crate) fn new(encoding: &Encoding, shape: &ValueType) -> Result<Self> {
         let codec = ChunkCodec::new(encoding, shape, Purpose::Write)?;
-        Ok(Self { codec, scratch: Scratch::default() })
+        Ok(Self { codec, scratch: Lent::take() })
     }
 
     /// Buffers of every chunk.

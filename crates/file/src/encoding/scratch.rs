@@ -1,5 +1,7 @@
 //! Memory that decoders and encoders reuse from chunk to chunk.
 
+use std::cell::RefCell;
+
 use pennon_codec::zstd_frame::FrameCompressor;
 
 use super::general::{BorderHabit, ZstdCompressor, ZstdDecompressor};
@@ -45,5 +47,52 @@ impl Scratch {
 impl std::fmt::Debug for Scratch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scratch").field("buffers", &self.buffers.len()).finish_non_exhaustive()
+    }
+}
+
+/// A [`Scratch`] of this thread's, given back when dropped: compression contexts are dear to make, and pages of a few thousand values
+/// need them for every way to store them that is tried.
+#[derive(Debug, Default)]
+pub(super) struct Lent(Scratch);
+
+thread_local! {
+    static IDLE: RefCell<Vec<Scratch>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Lent {
+    pub(super) fn take() -> Self {
+        let mut scratch = IDLE.try_with(|idle| idle.borrow_mut().pop()).ok().flatten().unwrap_or_default();
+        // What one page has taught says nothing of the next.
+        scratch.borders = BorderHabit::default();
+        Self(scratch)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        /// Kept by a thread at most.
+        const KEEP: usize = 2;
+        let scratch = std::mem::take(&mut self.0);
+        // A thread that ends has no place for it any more.
+        let _ = IDLE.try_with(|idle| {
+            let mut idle = idle.borrow_mut();
+            if idle.len() < KEEP {
+                idle.push(scratch);
+            }
+        });
+    }
+}
+
+impl std::ops::Deref for Lent {
+    type Target = Scratch;
+
+    fn deref(&self) -> &Scratch {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut Scratch {
+        &mut self.0
     }
 }
