@@ -234,38 +234,65 @@ pub(super) fn ordered(
         return Ok(None);
     }
     let mut orders: Vec<Vec<u32>> = Vec::new();
-    let mut sorted_by = |compare: &dyn Fn(u32, u32) -> std::cmp::Ordering| {
+    let sorted_by = |orders: &mut Vec<Vec<u32>>, compare: &dyn Fn(u32, u32) -> std::cmp::Ordering| {
         let mut order: Vec<u32> = (0..entries.len() as u32).collect();
-        order.sort_by(|a, b| compare(*a, *b));
+        order.sort_unstable_by(|a, b| compare(*a, *b));
         orders.push(order);
     };
     match entries {
+        Values::Fixed(v) if v.width <= 8 => {
+            let word = |i: u32| {
+                let mut word = [0; 8];
+                word[..v.width].copy_from_slice(&v.bytes()[i as usize * v.width..(i as usize + 1) * v.width]);
+                word
+            };
+            let words: Vec<[u8; 8]> = (0..entries.len() as u32).map(word).collect();
+            let mut sorted_by_key = |key: fn([u8; 8]) -> u64| {
+                let mut order: Vec<(u64, u32)> = words.iter().map(|w| key(*w)).zip(0..).collect();
+                order.sort_unstable();
+                orders.push(order.into_iter().map(|(_, i)| i).collect());
+            };
+            // By value; and by the lowest byte first: equal tails of decimal fractions come together.
+            sorted_by_key(u64::from_le_bytes);
+            if v.width == 8 {
+                sorted_by_key(u64::from_be_bytes);
+            }
+        }
         Values::Fixed(v) => {
             let value = |i: u32| &v.bytes()[i as usize * v.width..(i as usize + 1) * v.width];
             // By value, that is by the last byte first; and by the first: equal tails of decimal fractions come together.
-            sorted_by(&|a, b| value(a).iter().rev().cmp(value(b).iter().rev()));
+            sorted_by(&mut orders, &|a, b| value(a).iter().rev().cmp(value(b).iter().rev()));
             if v.width >= 8 {
-                sorted_by(&|a, b| value(a).cmp(value(b)));
+                sorted_by(&mut orders, &|a, b| value(a).cmp(value(b)));
             }
         }
-        _ => sorted_by(&|a, b| entries.bytes_at(a as usize).cmp(&entries.bytes_at(b as usize))),
+        _ => sorted_by(&mut orders, &|a, b| entries.bytes_at(a as usize).cmp(&entries.bytes_at(b as usize))),
     }
-    let mut best: Option<(Vec<u32>, Values, Encoding, usize)> = None;
+    let mut best: Option<(Vec<u32>, Values, usize)> = None;
+    let several = orders.len() > 1;
     for order in orders {
         let places: Vec<usize> = order.iter().map(|i| *i as usize).collect();
         let Some(moved) = gather(entries, &places) else { return Ok(None) };
-        let (encoding, bytes) = entries_encoding(&moved, None, tuning)?;
+        // Which order is the better a quick look tells.
+        let bytes = if several { quick_bytes(&moved)? } else { 0 };
         if best.as_ref().is_none_or(|(.., least)| bytes < *least) {
-            best = Some((order, moved, encoding, bytes));
+            best = Some((order, moved, bytes));
         }
     }
-    let Some((order, moved, encoding, bytes)) = best else { return Ok(None) };
+    let Some((order, moved, _)) = best else { return Ok(None) };
+    let (encoding, bytes) = entries_encoding(&moved, None, tuning)?;
     let mut rank = vec![0u32; order.len()];
     order.iter().enumerate().for_each(|(to, from)| rank[*from as usize] = to as u32);
     let Values::Fixed(old) = &dictionary.indices else { return Ok(None) };
     let numbers = (0..old.len()).map(|i| rank[index_at(old.bytes(), old.width, i) as usize]);
     let moved = Dictionary { indices: indices(order.len(), numbers), entries: moved };
     Ok(Some((moved, encoding, bytes)))
+}
+
+/// Bytes of entries under a quick compressor.
+fn quick_bytes(entries: &Values) -> Result<usize> {
+    let values = Box::new(values::plain(entries));
+    Ok(encode_block(&Encoding::General { scheme: Scheme::Zstd, level: Some(1), values }, entries)?.len())
 }
 
 /// How the entries of a dictionary are stored, and the bytes that takes.

@@ -202,32 +202,42 @@ impl Options<'_> {
             }
             Ok(found) => {
                 let few = found.entries.len() * 64 < values.len() && !matches!(values, Values::Fixed(_));
-                let (encoding, bytes) = dictionary::entries_encoding(&found.entries, None, self.tuning)?;
                 let moved = dictionary::ordered(&found, self.tuning)?;
-                let least = moved.as_ref().map_or(bytes, |(.., least)| bytes.min(*least));
-                if least > self.weights.entries_bytes {
+                let fits = |bytes: usize| bytes <= self.weights.entries_bytes;
+                if moved.as_ref().is_some_and(|(.., bytes)| !fits(*bytes)) {
                     if may_part {
                         self.parts(direct)?;
                     }
                     return Ok(false);
                 }
-                if let Some((moved, encoding, moved_bytes)) = moved
-                    && moved_bytes < bytes
-                {
-                    self.dictionary(moved, encoding, moved_bytes, true)?;
+                // In the order of the values numbers of neighbours are alike; worth a look where entries are few beside them.
+                let as_found = moved.is_none() || found.entries.len() * 4 < found.indices.len();
+                if let Some((moved, encoding, bytes)) = moved {
+                    self.dictionary(moved, encoding, bytes, !as_found)?;
                 }
-                self.dictionary(found, encoding, bytes, false)?;
+                if as_found {
+                    let (encoding, bytes) = dictionary::entries_encoding(&found.entries, None, self.tuning)?;
+                    if bytes <= self.weights.entries_bytes {
+                        self.dictionary(found, encoding, bytes, true)?;
+                    }
+                }
                 Ok(few)
             }
         }
     }
 
-    /// Ways of numbers over a dictionary; only those for which order is free where it was changed.
-    fn dictionary(&mut self, found: Dictionary, entries: Encoding, bytes: usize, moved: bool) -> Result<()> {
+    /// Ways of numbers over a dictionary, those under a general compressor only where the order of entries may help them.
+    fn dictionary(
+        &mut self,
+        found: Dictionary,
+        entries: Encoding,
+        bytes: usize,
+        general: bool,
+    ) -> Result<()> {
         let at = self.dictionaries.len();
         let light = candidates::light(&found.indices, self.tuning);
         let mut ways = light.clone();
-        if !moved {
+        if general {
             ways.extend(candidates::general(&found.indices, &light, self.tuning, self.weights, true));
         }
         let extra = (bytes.next_multiple_of(BUFFER_ALIGN)) as f64;
@@ -250,7 +260,11 @@ impl Options<'_> {
         let count = page.values.len();
         // 2, 3, 4, 6, 8, 12, …
         let steps = (1..usize::BITS).flat_map(|log| [1usize << log, 3 << (log - 1)]);
+        let mut least_parts = 2;
         for parts in steps.take_while(|parts| count / parts >= MIN_PART_VALUES) {
+            if parts < least_parts {
+                continue;
+            }
             let range = count / 2..count / 2 + count / parts;
             let mut some = Values::new(&page.values.shape(), range.len());
             some.extend(&page.values, range.clone())?;
