@@ -108,11 +108,12 @@ pub struct ExplainedCandidate {
 
 impl File {
     /// Runs the writer's chooser over the values of the file and tells what it considered, what it chose, and what that comes
-    /// to beside what the file has. Reads all values of the columns, and writes nothing. `progress` is told a share from 0 to 1.
+    /// to beside what the file has. Reads all values of the columns, and writes nothing. `progress` is told a share from 0 to 1;
+    /// an error of it ends the work.
     ///
     /// ```no_run
     /// let file = pennon_file::File::open("flights.lance")?;
-    /// for column in file.explain_encodings(&Default::default(), |_| {})?.columns {
+    /// for column in file.explain_encodings(&Default::default(), |_| Ok(()))?.columns {
     ///     println!("{}: {} bytes, now {}: {:?}", column.path, column.bytes, column.file_bytes, column.encodings);
     /// }
     /// # Ok::<(), pennon_file::Error>(())
@@ -123,7 +124,7 @@ impl File {
     pub fn explain_encodings(
         &self,
         options: &ExplainOptions,
-        mut progress: impl FnMut(f64),
+        mut progress: impl FnMut(f64) -> Result<()>,
     ) -> Result<ExplainedEncodings> {
         let format_version = match options.format_version.unwrap_or(self.format_version()) {
             FormatVersion::V2_0 => {
@@ -181,7 +182,7 @@ impl File {
         path: &String,
         format_version: FormatVersion,
         options: &ExplainOptions,
-        mut at: impl FnMut(u64),
+        mut at: impl FnMut(u64) -> Result<()>,
     ) -> Result<Vec<ExplainedColumn>> {
         let paths = std::slice::from_ref(path);
         let columns = self.project(Some(paths))?.columns;
@@ -205,7 +206,7 @@ impl File {
         for batch in batches {
             encoder.write(&batch?)?;
             drop(encoder.take_output());
-            at(encoder.num_rows());
+            at(encoder.num_rows())?;
         }
         let choices = encoder.into_choices()?;
         if choices.len() != explained.len() {
@@ -352,7 +353,7 @@ mod tests {
     fn explain(file: &File, change: impl FnOnce(&mut ExplainOptions)) -> ExplainedEncodings {
         let mut options = ExplainOptions::default();
         change(&mut options);
-        file.explain_encodings(&options, |_| {}).unwrap()
+        file.explain_encodings(&options, |_| Ok(())).unwrap()
     }
 
     #[test]
@@ -448,15 +449,21 @@ mod tests {
         assert_eq!(found.format_version, FormatVersion::V2_1);
         assert_eq!(found.columns.iter().map(|c| c.path.as_str()).collect::<Vec<_>>(), ["s.one", "n"]);
         let mut shares = Vec::new();
-        file.explain_encodings(&ExplainOptions::default(), |share| shares.push(share)).unwrap();
+        file.explain_encodings(&ExplainOptions::default(), |share| {
+            shares.push(share);
+            Ok(())
+        })
+        .unwrap();
         assert!(shares.is_sorted() && shares.last() == Some(&1.0), "{shares:?}");
+        let stopped = file.explain_encodings(&ExplainOptions::default(), |_| Err(Error::invalid("enough")));
+        assert_eq!(stopped.unwrap_err().message(), "enough");
         let old = written(&batch(), |o| o.format_version = FormatVersion::V2_0);
-        let e = old.explain_encodings(&ExplainOptions::default(), |_| {}).unwrap_err();
+        let e = old.explain_encodings(&ExplainOptions::default(), |_| Ok(())).unwrap_err();
         assert!(e.kind() == ErrorKind::Unsupported && e.message().contains("no choice to explain"), "{e}");
         let new = explain(&old, |o| o.format_version = Some(FormatVersion::V2_2));
         assert_eq!(new.columns.len(), 3);
         let mut options = ExplainOptions::default();
         options.columns = Some(vec!["m".into()]);
-        assert_eq!(file.explain_encodings(&options, |_| {}).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(file.explain_encodings(&options, |_| Ok(())).unwrap_err().kind(), ErrorKind::Invalid);
     }
 }
