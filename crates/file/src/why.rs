@@ -253,8 +253,9 @@ fn as_it_is(column: &Column) -> ExplainedColumn {
 /// Sums over pages.
 fn add_choices(column: &mut ExplainedColumn, choices: &[Choice]) {
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
-    let mut sums: Vec<(ExplainedCandidate, u64)> = Vec::new();
-    for choice in choices {
+    // With the rows of the pages, and one more than the number of the last page that counts.
+    let mut sums: Vec<(ExplainedCandidate, u64, usize)> = Vec::new();
+    for (page, choice) in choices.iter().enumerate() {
         column.pages += 1;
         column.bytes += choice.bytes;
         column.plain_bytes += choice.plain_bytes;
@@ -262,10 +263,19 @@ fn add_choices(column: &mut ExplainedColumn, choices: &[Choice]) {
         count(&mut column.reasons, &choice.reason, |reason| reason);
         for (i, considered) in choice.considered.iter().enumerate() {
             let place = *places.entry((&considered.encoding, &considered.settings)).or_insert_with(|| {
-                sums.push((nothing_of(considered), 0));
+                sums.push((nothing_of(considered), 0, 0));
                 sums.len() - 1
             });
-            let (sum, rows) = &mut sums[place];
+            let (sum, rows, last) = &mut sums[place];
+            if choice.chosen == Some(i) {
+                sum.chosen_pages += 1;
+                sum.chosen_bytes += choice.bytes;
+            }
+            // Of two of one name, the cheaper.
+            if *last == page + 1 {
+                continue;
+            }
+            *last = page + 1;
             sum.pages += 1;
             sum.estimated_bytes += considered.estimated_bytes;
             sum.plain_bytes += choice.plain_bytes;
@@ -273,13 +283,9 @@ fn add_choices(column: &mut ExplainedColumn, choices: &[Choice]) {
             sum.decode_ns += considered.decode_ns * choice.num_rows as f64;
             sum.point_ns += considered.point_ns * choice.num_rows as f64;
             *rows += choice.num_rows;
-            if choice.chosen == Some(i) {
-                sum.chosen_pages += 1;
-                sum.chosen_bytes += choice.bytes;
-            }
         }
     }
-    let mean = |(mut sum, rows): (ExplainedCandidate, u64)| {
+    let mean = |(mut sum, rows, _): (ExplainedCandidate, u64, usize)| {
         let rows = rows.max(1) as f64;
         sum.decode_ns /= rows;
         sum.point_ns /= rows;

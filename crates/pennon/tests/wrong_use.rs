@@ -238,7 +238,7 @@ fn presets_and_explanations_say_what_is_expected() {
         &p,
         &["convert", "t.lance", "o.lance", "--column-preset", "wrod=small"],
         1,
-        "o.lance: a preset for column \"wrod\", which the schema has not",
+        "o.lance: a preset for column \"wrod\", which the schema has not: expected one of id, word, s.x, s.b, l.item",
     );
     assert_eq!(p.run(&["convert", "t.arrow", "old.lance", "--format-version", "2.0"]).code, 0);
     says(
