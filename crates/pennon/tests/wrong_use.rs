@@ -238,14 +238,14 @@ fn presets_and_explanations_say_what_is_expected() {
         &p,
         &["convert", "t.lance", "o.lance", "--column-preset", "wrod=small"],
         1,
-        "o.lance: a preset for column \"wrod\", which the schema has not: expected one of id, word, s.x, s.b, l.item",
+        "a preset for column \"wrod\", which the schema has not: expected one of id, word, s.x, s.b, l.item (file o.lance)",
     );
     assert_eq!(p.run(&["convert", "t.arrow", "old.lance", "--format-version", "2.0"]).code, 0);
     says(
         &p,
         &["inspect", "old.lance", "--why"],
         1,
-        "old.lance: pages of format version 2.0 are stored by fixed rules, there is no choice to explain; ask for 2.1 or 2.2",
+        "pages of format version 2.0 are stored by fixed rules, there is no choice to explain; ask for 2.1 or 2.2 (file old.lance)",
     );
     let ran = p.run(&["inspect", "t.lance", "--why", "--columns", "wrod"]);
     assert!(ran.code == 1 && ran.err.contains("wrod") && ran.out.is_empty(), "{}", ran.err);
