@@ -27,6 +27,7 @@ class _ReadsAt(Protocol):
     def read_at(self, offset: int, nbytes: int, /) -> bytes: ...
 
 _Source: TypeAlias = str | os.PathLike[str] | _HasBuffer | _SeeksAndReads | _ReadsAt
+_Preset: TypeAlias = Literal["balanced", "fast", "small"]
 _Format: TypeAlias = Literal["lance", "parquet", "arrow", "arrows", "csv", "jsonl"]
 _Rows: TypeAlias = Iterable[SupportsIndex] | slice | _HasBuffer | _ArrowArray | _ArrowStream
 _Data: TypeAlias = _ArrowStream | _ArrowArray | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Iterable[Any]
@@ -42,6 +43,9 @@ def write(
     to: _Format | None = None,
     format_version: Literal["2.0", "2.1", "2.2"] | None = None,
     compression: str | None = None,
+    preset: _Preset | None = None,
+    column_presets: Mapping[str, _Preset] | None = None,
+    thorough: bool = False,
     align: Literal[64, 4096] | None = None,
     max_page_bytes: int | None = None,
     memory: int | None = None,
@@ -101,6 +105,14 @@ class File:
         self, columns: Sequence[str] | None = None, filter: _Filter | None = None, offset: int = 0, limit: int | None = None
     ) -> dict[str, Any]: ...
     def inspect(self) -> dict[str, Any]: ...
+    def explain_encodings(
+        self,
+        columns: Sequence[str] | None = None,
+        preset: _Preset | None = None,
+        *,
+        format_version: Literal["2.1", "2.2"] | None = None,
+        thorough: bool = False,
+    ) -> list[dict[str, Any]]: ...
     def to_dataset(self) -> Any: ...
     def __len__(self) -> int: ...
     @overload
@@ -139,6 +151,9 @@ class Writer:
         to: _Format | None = None,
         format_version: Literal["2.0", "2.1", "2.2"] | None = None,
         compression: str | None = None,
+        preset: _Preset | None = None,
+        column_presets: Mapping[str, _Preset] | None = None,
+        thorough: bool = False,
         align: Literal[64, 4096] | None = None,
         max_page_bytes: int | None = None,
         memory: int | None = None,

@@ -368,3 +368,71 @@ def test_a_list_that_holds_itself_is_an_error(tmp_path):
         pennon.write(loop, tmp_path / "x.lance")
     with pytest.raises(TypeError, match="expected a schema"):
         pennon.Writer(tmp_path / "x.lance", {"a": "int8"})
+
+
+def test_presets_choose_between_size_and_speed(tmp_path):
+    data = {"n": [i * 3 for i in range(50_000)], "s": [{"t": f"row {i % 5000}"} for i in range(50_000)]}
+
+    def sizes(**options):
+        path = tmp_path / "presets.lance"
+        assert pennon.write(data, path, **options) == 50_000
+        assert pennon.open(path)[49_999] == {"n": 149_997, "s": {"t": "row 4999"}}
+        return {c["path"]: c["bytes"] for c in pennon.open(path).inspect()["columns"]}
+
+    fast, small = sizes(preset="fast"), sizes(preset="small", thorough=True)
+    assert sizes(preset="balanced") == sizes()
+    assert small["n"] * 3 < fast["n"] and small["s.t"] <= fast["s.t"]
+    mixed = sizes(preset="fast", column_presets={"n": "small"}, thorough=True)
+    assert mixed["n"] == small["n"] and mixed["s.t"] == fast["s.t"]
+    assert sizes(preset="fast", column_presets={"s": "small"}, thorough=True)["s.t"] == small["s.t"]
+    with pennon.Writer(tmp_path / "w.lance", preset="fast", column_presets={"n": "small"}, thorough=True) as w:
+        w.write(data)
+    assert {c["path"]: c["bytes"] for c in pennon.open(tmp_path / "w.lance").inspect()["columns"]} == mixed
+
+
+@pytest.mark.parametrize(
+    "options, kind, says",
+    [
+        ({"preset": "tiny"}, pennon.InvalidArgument, 'preset: expected balanced, fast or small, found "tiny"'),
+        ({"column_presets": {"n": "tiny"}}, pennon.InvalidArgument, 'column_presets["n"]: expected balanced, fast or small'),
+        ({"column_presets": {"m": "fast"}}, pennon.InvalidArgument, "expected one of n"),
+        ({"column_presets": ["n"]}, TypeError, "expected a dict of columns and presets"),
+        ({"column_presets": {"n": 1}}, TypeError, "expected a dict of columns and presets"),
+        ({"preset": "fast", "to": "parquet"}, pennon.InvalidArgument, "preset is about Lance files"),
+        ({"column_presets": {}, "to": "csv"}, pennon.InvalidArgument, "column_presets is about Lance files"),
+        ({"thorough": True, "to": "jsonl"}, pennon.InvalidArgument, "thorough is about Lance files"),
+    ],
+)
+def test_a_wrong_preset_is_answered_with_what_is_expected(tmp_path, options, kind, says):
+    with pytest.raises(kind) as error:
+        pennon.write([{"n": 1}], tmp_path / "x.lance", **options)
+    assert says in str(error.value)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_file_tells_why_it_is_stored_as_it_is(tmp_path):
+    path = tmp_path / "why.lance"
+    pennon.write({"n": list(range(50_000)), "l": [[i, i + 1] for i in range(50_000)]}, path, compression="none")
+    f = pennon.open(path)
+    n, items = f.explain_encodings()
+    assert (n["path"], items["path"], n["type"]) == ("n", "l.item", "int64")
+    assert n["file"]["encodings"] == ["mini-block flat(64)"] and n["bytes"] < n["file"]["bytes"] / 2
+    assert n["reasons"] == [{"reason": "costs least", "pages": n["pages"]}]
+    chosen = n["candidates"][0]
+    assert chosen["chosen_bytes"] == n["bytes"] and chosen["encoding"] == n["encodings"][0]["encoding"]
+    assert all(c["cost"] >= chosen["cost"] for c in n["candidates"])
+    pennon.write(f, path, preset="small")
+    small = pennon.open(path).explain_encodings(["n"], preset="small", format_version="2.2")
+    assert [c["bytes"] for c in small] == [small[0]["file"]["bytes"]]
+    with pytest.raises(pennon.ColumnNotFound):
+        f.explain_encodings(["m"])
+    with pytest.raises(pennon.InvalidArgument, match="expected balanced, fast or small"):
+        f.explain_encodings(preset="tiny")
+    with pytest.raises(pennon.InvalidArgument, match="format_version: expected 2.1 or 2.2"):
+        f.explain_encodings(format_version="2.0")
+    pennon.write(f, tmp_path / "old.lance", format_version="2.0")
+    with pytest.raises(pennon.Unsupported, match="no choice to explain"):
+        pennon.open(tmp_path / "old.lance").explain_encodings()
+    pennon.write(f, tmp_path / "x.parquet")
+    with pytest.raises(pennon.Unsupported, match="Lance files, this is Parquet"):
+        pennon.open(tmp_path / "x.parquet").explain_encodings()

@@ -54,6 +54,7 @@ mod take;
 mod text;
 mod types;
 mod widen;
+mod why_json;
 mod writer;
 
 pub use compare::{Cell, OrderedDifference, Sums, compare_ordered, pairs, schema_differences};
@@ -69,4 +70,5 @@ pub use row_numbers::RowNumbers;
 pub use schema_json::{schema_from_json, schema_to_json};
 pub use text::readable;
 pub use types::type_name;
+pub use why_json::{explained_to_json, explained_type};
 pub use writer::{BatchWriter, WriterOptions, create_writer, writable};

@@ -108,11 +108,12 @@ pub struct ExplainedCandidate {
 
 impl File {
     /// Runs the writer's chooser over the values of the file and tells what it considered, what it chose, and what that comes
-    /// to beside what the file has. Reads all values of the columns, and writes nothing. `progress` is told a share from 0 to 1.
+    /// to beside what the file has. Reads all values of the columns, and writes nothing. `progress` is told a share from 0 to 1;
+    /// an error of it ends the work.
     ///
     /// ```no_run
     /// let file = pennon_file::File::open("flights.lance")?;
-    /// for column in file.explain_encodings(&Default::default(), |_| {})?.columns {
+    /// for column in file.explain_encodings(&Default::default(), |_| Ok(()))?.columns {
     ///     println!("{}: {} bytes, now {}: {:?}", column.path, column.bytes, column.file_bytes, column.encodings);
     /// }
     /// # Ok::<(), pennon_file::Error>(())
@@ -123,7 +124,7 @@ impl File {
     pub fn explain_encodings(
         &self,
         options: &ExplainOptions,
-        mut progress: impl FnMut(f64),
+        mut progress: impl FnMut(f64) -> Result<()>,
     ) -> Result<ExplainedEncodings> {
         let format_version = match options.format_version.unwrap_or(self.format_version()) {
             FormatVersion::V2_0 => {
@@ -181,7 +182,7 @@ impl File {
         path: &String,
         format_version: FormatVersion,
         options: &ExplainOptions,
-        mut at: impl FnMut(u64),
+        mut at: impl FnMut(u64) -> Result<()>,
     ) -> Result<Vec<ExplainedColumn>> {
         let paths = std::slice::from_ref(path);
         let columns = self.project(Some(paths))?.columns;
@@ -205,7 +206,7 @@ impl File {
         for batch in batches {
             encoder.write(&batch?)?;
             drop(encoder.take_output());
-            at(encoder.num_rows());
+            at(encoder.num_rows())?;
         }
         let choices = encoder.into_choices()?;
         if choices.len() != explained.len() {
@@ -252,8 +253,9 @@ fn as_it_is(column: &Column) -> ExplainedColumn {
 /// Sums over pages.
 fn add_choices(column: &mut ExplainedColumn, choices: &[Choice]) {
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
-    let mut sums: Vec<(ExplainedCandidate, u64)> = Vec::new();
-    for choice in choices {
+    // With the rows of the pages, and one more than the number of the last page that counts.
+    let mut sums: Vec<(ExplainedCandidate, u64, usize)> = Vec::new();
+    for (page, choice) in choices.iter().enumerate() {
         column.pages += 1;
         column.bytes += choice.bytes;
         column.plain_bytes += choice.plain_bytes;
@@ -261,10 +263,19 @@ fn add_choices(column: &mut ExplainedColumn, choices: &[Choice]) {
         count(&mut column.reasons, &choice.reason, |reason| reason);
         for (i, considered) in choice.considered.iter().enumerate() {
             let place = *places.entry((&considered.encoding, &considered.settings)).or_insert_with(|| {
-                sums.push((nothing_of(considered), 0));
+                sums.push((nothing_of(considered), 0, 0));
                 sums.len() - 1
             });
-            let (sum, rows) = &mut sums[place];
+            let (sum, rows, last) = &mut sums[place];
+            if choice.chosen == Some(i) {
+                sum.chosen_pages += 1;
+                sum.chosen_bytes += choice.bytes;
+            }
+            // Of two of one name, the cheaper.
+            if *last == page + 1 {
+                continue;
+            }
+            *last = page + 1;
             sum.pages += 1;
             sum.estimated_bytes += considered.estimated_bytes;
             sum.plain_bytes += choice.plain_bytes;
@@ -272,13 +283,9 @@ fn add_choices(column: &mut ExplainedColumn, choices: &[Choice]) {
             sum.decode_ns += considered.decode_ns * choice.num_rows as f64;
             sum.point_ns += considered.point_ns * choice.num_rows as f64;
             *rows += choice.num_rows;
-            if choice.chosen == Some(i) {
-                sum.chosen_pages += 1;
-                sum.chosen_bytes += choice.bytes;
-            }
         }
     }
-    let mean = |(mut sum, rows): (ExplainedCandidate, u64)| {
+    let mean = |(mut sum, rows, _): (ExplainedCandidate, u64, usize)| {
         let rows = rows.max(1) as f64;
         sum.decode_ns /= rows;
         sum.point_ns /= rows;
@@ -352,7 +359,7 @@ mod tests {
     fn explain(file: &File, change: impl FnOnce(&mut ExplainOptions)) -> ExplainedEncodings {
         let mut options = ExplainOptions::default();
         change(&mut options);
-        file.explain_encodings(&options, |_| {}).unwrap()
+        file.explain_encodings(&options, |_| Ok(())).unwrap()
     }
 
     #[test]
@@ -448,15 +455,21 @@ mod tests {
         assert_eq!(found.format_version, FormatVersion::V2_1);
         assert_eq!(found.columns.iter().map(|c| c.path.as_str()).collect::<Vec<_>>(), ["s.one", "n"]);
         let mut shares = Vec::new();
-        file.explain_encodings(&ExplainOptions::default(), |share| shares.push(share)).unwrap();
+        file.explain_encodings(&ExplainOptions::default(), |share| {
+            shares.push(share);
+            Ok(())
+        })
+        .unwrap();
         assert!(shares.is_sorted() && shares.last() == Some(&1.0), "{shares:?}");
+        let stopped = file.explain_encodings(&ExplainOptions::default(), |_| Err(Error::invalid("enough")));
+        assert_eq!(stopped.unwrap_err().message(), "enough");
         let old = written(&batch(), |o| o.format_version = FormatVersion::V2_0);
-        let e = old.explain_encodings(&ExplainOptions::default(), |_| {}).unwrap_err();
+        let e = old.explain_encodings(&ExplainOptions::default(), |_| Ok(())).unwrap_err();
         assert!(e.kind() == ErrorKind::Unsupported && e.message().contains("no choice to explain"), "{e}");
         let new = explain(&old, |o| o.format_version = Some(FormatVersion::V2_2));
         assert_eq!(new.columns.len(), 3);
         let mut options = ExplainOptions::default();
         options.columns = Some(vec!["m".into()]);
-        assert_eq!(file.explain_encodings(&options, |_| {}).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(file.explain_encodings(&options, |_| Ok(())).unwrap_err().kind(), ErrorKind::Invalid);
     }
 }

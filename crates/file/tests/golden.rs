@@ -8,12 +8,12 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use common::compare::{Flags, difference, schema_difference};
 use common::engine::{
-    Part, expected_projection, expected_take, open, path_text, paths, scan, take, whole, write,
+    Part, expected_projection, expected_take, open, path_text, paths, random_preset, scan, take, whole, write,
 };
 use common::rng::Rng;
 use common::shared::{Golden, goldens};
 use common::work::{each, no_failures};
-use pennon_file::WriteOptions;
+use pennon_file::{ErrorKind, ExplainOptions, WriteOptions};
 
 #[test]
 fn every_golden_file_is_read_equal_to_its_expected_values() {
@@ -119,6 +119,9 @@ fn every_golden_table_written_by_us_is_read_by_us_with_its_schema() {
         let mut options = WriteOptions::default();
         options.format_version = golden.version.parse().map_err(|e| format!("{e}"))?;
         options.max_page_rows = Some(1000);
+        let mut rng = Rng::new(golden.rows);
+        options.preset = random_preset(&mut rng);
+        options.thorough = rng.chance(1, 3);
         let bytes = write(&schema, &batches, options).map_err(|e| format!("write: {e}"))?;
         let file = open(&bytes).map_err(|e| format!("open: {e}"))?;
         let found = file.schema().map_err(|e| format!("schema: {e}"))?;
@@ -127,12 +130,49 @@ fn every_golden_table_written_by_us_is_read_by_us_with_its_schema() {
         }
         let expected = whole(&schema, &batches);
         same(&expected, scan(&file, &Part::default()), "whole")?;
-        let mut rng = Rng::new(golden.rows);
         let rows = golden.rows as usize;
         let asked: Vec<u64> = (0..20).filter(|_| rows > 0).map(|_| rng.below(rows) as u64).collect();
         same(&expected_take(&expected, &asked), take(&file, &asked, None), &format!("take of {asked:?}"))
     });
     println!("golden: {} of {} tables written and read equal", files.len() - failures.len(), files.len());
+    no_failures("golden", &failures, |i| files[i].name());
+}
+
+#[test]
+fn every_golden_file_is_explained_unless_its_pages_have_no_choice() {
+    let all = goldens();
+    let files: Vec<&Golden> = all.files.iter().collect();
+    let failures = each(&files, |golden| {
+        let bytes = Bytes::from(std::fs::read(&golden.file).map_err(|e| e.to_string())?);
+        let file = open(&bytes).map_err(|e| format!("open: {e}"))?;
+        let mut rng = Rng::new(golden.rows);
+        let mut options = ExplainOptions::default();
+        options.preset = random_preset(&mut rng);
+        let explained = match (file.explain_encodings(&options, |_| Ok(())), golden.version.as_str()) {
+            (Err(e), "2.0") if e.kind() == ErrorKind::Unsupported => return Ok(()),
+            (Ok(_), "2.0") => return Err("pages of 2.0 were explained".into()),
+            (explained, _) => explained.map_err(|e| format!("explain: {e}"))?,
+        };
+        let inspection = file.inspect().map_err(|e| format!("inspect: {e}"))?;
+        let stored: Vec<_> = inspection.columns.iter().map(|c| (c.path.as_str(), c.bytes)).collect();
+        let found: Vec<_> = explained.columns.iter().map(|c| (c.path.as_str(), c.file_bytes)).collect();
+        if stored != found {
+            return Err(format!("{found:?} explained, {stored:?} stored"));
+        }
+        let pages = |pages: u64, sum: u64, what: &str| {
+            if pages == sum { Ok(()) } else { Err(format!("{sum} {what} of {pages} pages")) }
+        };
+        for column in &explained.columns {
+            let reasons = column.reasons.iter().map(|(_, pages)| pages).sum();
+            pages(column.pages, reasons, "reasons")?;
+            let chosen: u64 = column.candidates.iter().map(|c| c.chosen_pages).sum();
+            if chosen > column.pages || column.candidates.iter().any(|c| c.pages > column.pages) {
+                return Err(format!("more candidates than pages: {column:?}"));
+            }
+        }
+        Ok(())
+    });
+    println!("golden: {} of {} files explained", files.len() - failures.len(), files.len());
     no_failures("golden", &failures, |i| files[i].name());
 }
 

@@ -9,8 +9,8 @@ use arrow_schema::{DataType, Field, Schema};
 use common::compare::difference;
 use common::counted::Counted;
 use common::engine::{
-    Part, expected_projection, expected_take, force_encoding, leaf_paths, open, random_encoding,
-    random_options, reading_exactly, scan, take, whole, write,
+    Part, expected_projection, expected_take, force_encoding, leaf_paths, open, random_column_presets,
+    random_encoding, random_options, random_preset, reading_exactly, scan, take, whole, write,
 };
 use common::generate::{Generator, PACKED, Wanted};
 use common::official::{Job, ask, one, python, write_all};
@@ -31,6 +31,7 @@ fn golden_tables_written_by_us_are_read_by_the_official_library() {
     let mut refused = Vec::new();
     let mut by_column = Vec::new();
     let mut beyond = std::collections::BTreeSet::new();
+    let mut rng = Rng::new(0x9e5e_7);
     let only = std::env::var("PENNON_ONLY").unwrap_or_default();
     // A table that the official writer refused in one version is tried all the same.
     let mut tables: Vec<_> = all
@@ -48,9 +49,12 @@ fn golden_tables_written_by_us_are_read_by_the_official_library() {
         for version in versions {
             let official_wrote_it = version == golden.version;
             for (kind, batches) in [("whole", vec![batch.clone()]), ("in batches", in_batches(&batch))] {
-                let name = format!("{} as {version} {kind}", golden.case);
+                let mut name = format!("{} as {version} {kind}", golden.case);
                 let mut options = WriteOptions::default();
                 options.format_version = version.parse::<FormatVersion>().expect("a version");
+                options.preset = random_preset(&mut rng);
+                options.thorough = rng.chance(1, 3);
+                name += &format!(" for {}", options.preset.name());
                 let bytes = match write(&batch.schema(), &batches, options) {
                     Ok(bytes) => bytes,
                     Err(e) if official_wrote_it => {
@@ -138,7 +142,9 @@ fn random_tables_written_by_us_in_any_way_are_read_by_the_official_library() {
                 continue;
             }
         };
-        for path in leaf_paths(&bytes).expect("a file of ours") {
+        let paths = leaf_paths(&bytes).expect("a file of ours");
+        random_column_presets(&mut rng, &mut options, &paths);
+        for path in paths {
             if rng.chance(1, 3) {
                 force_encoding(&mut options, &path, &random_encoding(&mut rng));
                 match write(&schema, &batches, options.clone()) {

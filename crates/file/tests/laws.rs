@@ -20,7 +20,7 @@ use common::compare::{Flags, difference, schema_difference};
 use common::counted::Counted;
 use common::engine::{
     Part, expected_projection, expected_take, force_encoding, leaf_paths, open, path_text, paths,
-    random_encoding, random_options, reading, scan, take, whole, write,
+    random_column_presets, random_encoding, random_options, reading, scan, take, whole, write,
 };
 use common::generate::{Generator, Wanted};
 use common::memory;
@@ -58,7 +58,9 @@ fn case(seed: u64, max_rows: usize) -> Result<Case, String> {
         // Now that the leaves are known, some get an encoding forced on them. Not all are legal: those
         // must be refused as such.
         let mut forced = options;
-        for path in leaf_paths(&bytes).map_err(|e| format!("paths: {e}; {schema}"))? {
+        let paths = leaf_paths(&bytes).map_err(|e| format!("paths: {e}; {schema}"))?;
+        random_column_presets(&mut rng, &mut forced, &paths);
+        for path in paths {
             if rng.chance(2, 3) {
                 force_encoding(&mut forced, &path, &random_encoding(&mut rng));
             }

@@ -409,3 +409,101 @@ fn where_finds_the_second_column_of_a_name() {
         }
     }
 }
+
+#[test]
+fn inspect_tells_why_each_column_is_stored_as_it_is() {
+    let p = Place::new();
+    assert_eq!(p.run(&["convert", "t.arrow", "plain.lance", "--compression", "none"]).err, "");
+    let ran = p.run(&["inspect", "plain.lance", "--why", "--columns", "word,id"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[0].starts_with("1,000 rows, 2 columns: plain values "), "{}", ran.out);
+    assert!(lines[0].contains("pages under balanced for format version 2.2"), "{}", lines[0]);
+    let place = |start: &str| lines.iter().position(|line| line.starts_with(start)).expect(start);
+    assert!(place("word ") < place("utf8 ") && place("utf8 ") < place("id "), "{}", ran.out);
+    for part in ["file: mini-block variable(32)", "file: mini-block flat(64)", "* ", "why: costs least"] {
+        assert!(ran.out.contains(part), "{part}: {}", ran.out);
+    }
+    let widest = lines.iter().map(|line| line.chars().count()).max();
+    assert!(widest < Some(160), "{widest:?}: {}", ran.out);
+
+    let why = json(&p.run(&["inspect", "plain.lance", "--why", "--json", "--preset", "small"]).out);
+    let keys = |v: &Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+    assert_eq!(keys(&why), "columns format_version preset");
+    assert_eq!((why["preset"].as_str(), why["format_version"].as_str()), (Some("small"), Some("2.2")));
+    let column = &why["columns"][0];
+    assert_eq!(keys(column), "bytes candidates encodings file metadata pages path plain_bytes reasons type");
+    assert_eq!(keys(&column["file"]), "bytes encodings pages");
+    assert_eq!(keys(&column["encodings"][0]), "encoding pages");
+    assert_eq!(keys(&column["reasons"][0]), "pages reason");
+    assert_eq!(
+        keys(&column["candidates"][0]),
+        "chosen_bytes chosen_pages cost decode_ns encoding estimated_bytes pages plain_bytes point_ns settings"
+    );
+    // What was foretold is what a conversion comes to.
+    assert_eq!(p.run(&["convert", "plain.lance", "small.lance", "--preset", "small"]).err, "");
+    let small = json(&p.run(&["inspect", "small.lance", "--json"]).out);
+    let bytes = |of: &Value| -> Vec<(String, u64)> {
+        let columns = of["columns"].as_array().unwrap().iter();
+        columns.map(|c| (c["path"].to_string(), c["bytes"].as_u64().unwrap())).collect()
+    };
+    assert_eq!(bytes(&why), bytes(&small));
+    assert!(column["bytes"].as_u64() < column["file"]["bytes"].as_u64(), "{column}");
+
+    // A file of the official library, in each format version that has a choice.
+    for (name, version) in [("bss_on_lz4.v2_1", "2.1"), ("unicode.v2_2", "2.2"), ("unicode.v2_3", "2.2")] {
+        let golden = format!("{}/../../testdata/golden/{name}.lance", env!("CARGO_MANIFEST_DIR"));
+        let why = json(&p.run(&["inspect", &golden, "--why", "--json"]).out);
+        assert_eq!(why["format_version"], version);
+        assert!(!why["columns"].as_array().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_conversion_sums_up_what_it_came_to() {
+    let p = Place::new();
+    let ran = p.run(&["convert", "t.parquet", "t.parquet", "o.lance", "--summary"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""));
+    let size = |name: &str| std::fs::metadata(p.path(name)).unwrap().len();
+    let lines: Vec<&str> = ran.err.lines().collect();
+    assert!(lines[0].starts_with("o.lance: 2,000 rows in "), "{}", ran.err);
+    let ratio = format!("ratio {:.2}", size("o.lance") as f64 / (2 * size("t.parquet")) as f64);
+    assert!(lines[0].ends_with(&ratio), "{ratio}: {}", lines[0]);
+    assert!(lines[1].split_whitespace().eq(["column", "bytes", "share", "encoding"]), "{}", lines[1]);
+    let names: Vec<&str> = lines[2..].iter().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names.len(), 6, "five columns and the rest: {}", ran.err);
+    assert!(["id", "word", "s.x", "s.b", "l.item"].iter().all(|name| names.contains(name)), "{}", ran.err);
+    // The source itself as the target is measured before it is replaced.
+    let before = size("o.lance");
+    let ran = p.run(&["convert", "o.lance", "o.lance", "--compression", "none", "--summary"]);
+    assert!(
+        ran.err
+            .lines()
+            .next()
+            .unwrap()
+            .ends_with(&format!("ratio {:.2}", size("o.lance") as f64 / before as f64))
+    );
+    let ran = p.run(&["convert", "o.lance", "o.jsonl", "--summary"]);
+    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    assert!(ran.err.starts_with("o.jsonl: 2,000 rows in "), "{}", ran.err);
+    // Of a stream the size is not known.
+    let ran = p.shell("cat t.jsonl | $P convert - s.lance --summary");
+    assert!(ran.err.starts_with("s.lance: 1,000 rows") && !ran.err.contains("ratio"), "{}", ran.err);
+}
+
+#[test]
+fn a_summary_names_the_largest_columns_and_counts_the_others() {
+    let p = Place::new();
+    let columns = (0..12).map(|i| {
+        let column: ArrayRef = Arc::new(
+            (0..500i64).map(|row| row * row % (1 << (4 + 3 * i))).collect::<arrow_array::Int64Array>(),
+        );
+        (format!("c{i}"), column)
+    });
+    write(&p.path("wide.arrow"), Format::Arrow, &[RecordBatch::try_from_iter(columns).unwrap()]);
+    let ran = p.run(&["convert", "wide.arrow", "wide.lance", "--summary", "--compression", "none"]);
+    let lines: Vec<&str> = ran.err.lines().collect();
+    assert_eq!(lines.len(), 2 + 8 + 2, "{}", ran.err);
+    assert!(lines[10].starts_with("4 others "), "{}", ran.err);
+    assert!(lines[11].starts_with("metadata, padding, extras "), "{}", ran.err);
+}

@@ -194,10 +194,8 @@ fn help_that_cannot_be_written_is_an_error() {
 fn options_of_later_releases_do_not_exist_yet() {
     let p = Place::new();
     for args in [
-        &["convert", "t.lance", "o.lance", "--preset", "fast"][..],
-        &["take", "t.lance", "--rows", "1", "--where", "id = 1"],
+        &["take", "t.lance", "--rows", "1", "--where", "id = 1"][..],
         &["convert", "t.lance", "o.lance", "--no-stats"],
-        &["inspect", "t.lance", "--why"],
         &["verify", "t.lance", "--objects"],
         &["objects", "ls"],
         &["stats", "t.lance"],
@@ -206,6 +204,51 @@ fn options_of_later_releases_do_not_exist_yet() {
         assert_eq!(ran.code, 2, "{args:?}");
         assert_eq!(ran.err.lines().count(), 1, "{args:?}: {}", ran.err);
     }
+}
+
+#[test]
+fn presets_and_explanations_say_what_is_expected() {
+    let p = Place::new();
+    let expected = "expected balanced, fast or small, found \"tiny\"";
+    for (args, line) in [
+        (&["convert", "t.lance", "o.lance", "--preset", "tiny"][..], "'tiny' for '--preset <PRESET>'"),
+        (
+            &["convert", "t.lance", "o.lance", "--column-preset", "id=tiny"],
+            "'id=tiny' for '--column-preset <COLUMN=PRESET>'",
+        ),
+        (&["inspect", "t.lance", "--why", "--preset", "tiny"], "'tiny' for '--preset <PRESET>'"),
+    ] {
+        says(&p, args, 2, &format!("invalid value {line}: {expected}; see pennon {} --help", args[0]));
+    }
+    for args in [
+        &["inspect", "t.lance", "--preset", "small"][..],
+        &["inspect", "t.lance", "--columns", "id"],
+        &["inspect", "t.lance", "--why", "--pages"],
+        &["inspect", "t.lance", "--why", "--format-version", "2.0"],
+    ] {
+        assert_eq!(p.run(args).code, 2, "{args:?}");
+    }
+    says(
+        &p,
+        &["convert", "t.lance", "-", "--to", "csv", "--columns", "id", "--summary"],
+        2,
+        "--summary is about a file; the target is standard output; see pennon convert --help",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "o.lance", "--column-preset", "wrod=small"],
+        1,
+        "a preset for column \"wrod\", which the schema has not: expected one of id, word, s.x, s.b, l.item (file o.lance)",
+    );
+    assert_eq!(p.run(&["convert", "t.arrow", "old.lance", "--format-version", "2.0"]).code, 0);
+    says(
+        &p,
+        &["inspect", "old.lance", "--why"],
+        1,
+        "pages of format version 2.0 are stored by fixed rules, there is no choice to explain; ask for 2.1 or 2.2 (file old.lance)",
+    );
+    let ran = p.run(&["inspect", "t.lance", "--why", "--columns", "wrod"]);
+    assert!(ran.code == 1 && ran.err.contains("wrod") && ran.out.is_empty(), "{}", ran.err);
 }
 
 #[test]

@@ -433,6 +433,32 @@ impl PyFile {
         inspect::inspect(py, &self.shared)
     }
 
+    /// Why the columns of a Lance file would be stored in which way: the writer's chooser of encodings looks at all of their values,
+    /// and nothing is written. A list with a dict for each stored column: what is in the file (``"file"``), what the choice comes to
+    /// (``"bytes"``, ``"encodings"``), ``"reasons"``, and ``"candidates"`` with estimated bytes, nanoseconds and cost, what was chosen
+    /// first. ``docs/cli.md`` has all members.
+    ///
+    /// ``preset`` is ``"balanced"`` (the default), ``"fast"`` or ``"small"``; ``format_version`` ``"2.1"`` or ``"2.2"``, the file's unless
+    /// given; ``thorough`` looks at all of the data instead of samples.
+    ///
+    /// >>> import pennon
+    /// >>> pennon.write({"n": list(range(100_000))}, "count.lance", preset="fast")
+    /// 100000
+    /// >>> why, = pennon.open("count.lance").explain_encodings(preset="small")
+    /// >>> why["path"], why["reasons"][0]["reason"], why["bytes"] * 10 < why["file"]["bytes"]
+    /// ('n', 'costs least', True)
+    #[pyo3(signature = (columns=None, preset=None, *, format_version=None, thorough=false))]
+    fn explain_encodings<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Option<Vec<String>>,
+        preset: Option<&str>,
+        format_version: Option<&str>,
+        thorough: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        inspect::explain_encodings(py, &self.shared, columns, preset, format_version, thorough)
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let rows = self.shared.reader.num_rows().map_or(String::new(), |n| format!("{n} rows, "));
         let columns = self.shared.schema(py)?.fields().len();

@@ -6,8 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use arrow_schema::SchemaRef;
 use pennon_convert::{BatchWriter, Format, Output, WriterOptions, create_writer};
-use pennon_file::{Compression, FormatVersion};
+use pennon_file::{Compression, FormatVersion, Preset};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyMapping;
 
 use crate::capsule;
 use crate::data::{Data, conform, data};
@@ -28,6 +30,9 @@ fn options(
     to: Option<&str>,
     format_version: Option<&Bound<'_, PyAny>>,
     compression: Option<&str>,
+    preset: Option<&str>,
+    column_presets: Option<&Bound<'_, PyAny>>,
+    thorough: bool,
     align: Option<u64>,
     max_page_bytes: Option<u64>,
     memory: Option<usize>,
@@ -48,12 +53,22 @@ fn options(
             invalid(py, format!("compression: expected auto, none, lz4, zstd or zstd:LEVEL, found {text:?}"))
         })?,
     };
+    if let Some(name) = preset {
+        writer.preset = preset_of(py, "preset", name)?;
+    }
+    if let Some(given) = column_presets {
+        writer.column_presets = presets_of(py, given)?;
+    }
+    writer.thorough = thorough;
     writer.alignment = align;
     writer.max_page_bytes = max_page_bytes;
     writer.memory_bytes = memory;
     writer.checksums = !no_checksums;
     let about_lance = [
         ("format_version", format_version.is_some()),
+        ("preset", preset.is_some()),
+        ("column_presets", column_presets.is_some()),
+        ("thorough", thorough),
         ("align", align.is_some()),
         ("max_page_bytes", max_page_bytes.is_some()),
         ("no_checksums", no_checksums),
@@ -68,6 +83,29 @@ fn options(
         return Err(invalid(py, format!("compression: a {} file is plain text", format.name())));
     }
     Ok(Options { format, replace: !no_clobber, writer })
+}
+
+/// A preset by its name; `option` is where it was given.
+pub(crate) fn preset_of(py: Python<'_>, option: &str, name: &str) -> PyResult<Preset> {
+    name.parse()
+        .map_err(|_| invalid(py, format!("{option}: expected balanced, fast or small, found {name:?}")))
+}
+
+/// A dict of columns and the names of their presets.
+fn presets_of(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Preset)>> {
+    let wrong = || {
+        PyTypeError::new_err(
+            "column_presets: expected a dict of columns and presets, as in {\"a\": \"small\"}",
+        )
+    };
+    let Ok(mapping) = given.cast::<PyMapping>() else { return Err(wrong()) };
+    let mut presets = Vec::new();
+    for item in mapping.items()?.iter() {
+        let (path, name): (String, String) = item.extract().map_err(|_| wrong())?;
+        let preset = preset_of(py, &format!("column_presets[{path:?}]"), &name)?;
+        presets.push((path, preset));
+    }
+    Ok(presets)
 }
 
 fn compression_of(text: &str) -> Option<Compression> {
@@ -188,6 +226,10 @@ impl Inner {
 /// schema
 ///     The schema to write: types for Python values, and what data of other types is cast to.
 ///
+/// preset, column_presets, thorough
+///     What a Lance file is to be good at: ``"balanced"``, ``"fast"`` or ``"small"``; the same for single columns, as in
+///     ``{"comment": "small"}``; whether encodings are chosen from all of the data instead of samples.
+///
 /// The other options are those of ``pennon convert``. Returns the number of rows.
 ///
 /// >>> import pennon
@@ -196,7 +238,7 @@ impl Inner {
 /// >>> pennon.open("two.lance")[1]
 /// {'id': 2, 'name': None}
 #[pyfunction]
-#[pyo3(signature = (data, path, *, schema=None, to=None, format_version=None, compression=None, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false))]
+#[pyo3(signature = (data, path, *, schema=None, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn write<'py>(
     py: Python<'py>,
@@ -206,6 +248,9 @@ pub(crate) fn write<'py>(
     to: Option<&str>,
     format_version: Option<&Bound<'py, PyAny>>,
     compression: Option<&str>,
+    preset: Option<&str>,
+    column_presets: Option<&Bound<'py, PyAny>>,
+    thorough: bool,
     align: Option<u64>,
     max_page_bytes: Option<u64>,
     memory: Option<usize>,
@@ -219,6 +264,9 @@ pub(crate) fn write<'py>(
         to,
         format_version,
         compression,
+        preset,
+        column_presets,
+        thorough,
         align,
         max_page_bytes,
         memory,
@@ -261,7 +309,7 @@ impl PyWriter {
 #[pymethods]
 impl PyWriter {
     #[new]
-    #[pyo3(signature = (path, schema=None, *, to=None, format_version=None, compression=None, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false))]
+    #[pyo3(signature = (path, schema=None, *, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -270,6 +318,9 @@ impl PyWriter {
         to: Option<&str>,
         format_version: Option<&Bound<'_, PyAny>>,
         compression: Option<&str>,
+        preset: Option<&str>,
+        column_presets: Option<&Bound<'_, PyAny>>,
+        thorough: bool,
         align: Option<u64>,
         max_page_bytes: Option<u64>,
         memory: Option<usize>,
@@ -282,6 +333,9 @@ impl PyWriter {
             to,
             format_version,
             compression,
+            preset,
+            column_presets,
+            thorough,
             align,
             max_page_bytes,
             memory,

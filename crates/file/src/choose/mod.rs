@@ -150,6 +150,7 @@ fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<C
         } else {
             None
         };
+    let may_zip = zipped.is_some();
     let mut picked = pick::pick(page, tuning, zipped, may_part)?;
     let considered = std::mem::take(&mut picked.considered);
     for (place, way) in picked.ways.iter().enumerate() {
@@ -173,7 +174,7 @@ fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<C
         // What was estimated may have been wrong; a page never comes out larger than plain.
         let bytes = page_bytes(&encoded);
         if bytes > page.values.byte_size()
-            && let Some(plain) = plain_page(page, tuning)?
+            && let Some(plain) = plain_page(page, tuning, may_zip)?
             && page_bytes(&plain) < bytes
         {
             return Ok(Cheapest::Page(plain, "nothing is smaller than plain values", considered, None));
@@ -184,12 +185,20 @@ fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<C
     Ok(Cheapest::None)
 }
 
-/// Values as they are, in chunks.
-fn plain_page(page: &LeafPage, tuning: &Tuning) -> Result<Option<EncodedPage>> {
+/// Values as they are, in chunks or, where they may, side by side: what is smaller.
+fn plain_page(page: &LeafPage, tuning: &Tuning, may_zip: bool) -> Result<Option<EncodedPage>> {
     if page.dictionary.is_some() || matches!(page.values, Values::Struct { .. }) {
         return Ok(None);
     }
-    mini_block::encode(page, &page.values, None, &choice_of(values::plain(&page.values), tuning))
+    let plain = values::plain(&page.values);
+    let chunks = mini_block::encode(page, &page.values, None, &choice_of(plain.clone(), tuning))?;
+    if !may_zip {
+        return Ok(chunks);
+    }
+    let plain = values::without_null_items(plain, page);
+    let width = values::width_of(&plain, values::zip_width(&page.values)?);
+    let rows = full_zip::encode(page, &plain, width)?;
+    Ok(Some(chunks.filter(|chunks| page_bytes(chunks) <= page_bytes(&rows)).unwrap_or(rows)))
 }
 
 /// Bytes of a page's buffers.

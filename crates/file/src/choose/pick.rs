@@ -249,6 +249,9 @@ impl Options<'_> {
             estimate.decode.point += 20.0;
             let name = format!("dictionary({}, {})", entries.describe(), candidate.encoding.describe());
             self.add(Way::Dictionary { candidate, dictionary: at }, name, estimate);
+            if moved && let Some((.., considered)) = self.found.last_mut() {
+                considered.settings.push_str("entries in order");
+            }
         }
         self.dictionaries.push((found, entries));
         Ok(())

@@ -17,6 +17,7 @@ use super::column::{ColumnPage, ColumnWriter, PageBounds};
 use super::mapping::Mapping;
 use super::matching;
 use super::options::WriteOptions;
+use super::presets;
 use crate::array::shred::{LeafPath, check_structs, leaf_bytes, leaf_paths};
 use crate::choose::{Asked, Choice, Spec, Tuning};
 use crate::container::ContainerEncoder;
@@ -92,12 +93,17 @@ impl FileEncoder {
             ))
             .in_column(path));
         }
-        let named = options.encodings.iter().map(|(path, _)| (path, "an encoding"));
-        for (path, what) in named.chain(options.column_presets.iter().map(|(path, _)| (path, "a preset"))) {
+        for (path, _) in &options.encodings {
             if !leaves.iter().any(|leaf| leaf.path == *path) {
-                return Err(Error::invalid(format!("{what} for column {path:?}, which the schema has not")));
+                return Err(Error::invalid(format!(
+                    "an encoding for column {path:?}, which the schema has not"
+                )));
             }
         }
+        let top = |path: &LeafPath| arrow.field(path.top).name();
+        let names: Vec<(&str, &str)> =
+            paths.iter().zip(&leaves).map(|(path, leaf)| (top(path).as_str(), leaf.path.as_str())).collect();
+        presets::check(&options.column_presets, &names)?;
         let bounds = PageBounds {
             bytes: usize::try_from(options.max_page_bytes).unwrap_or(usize::MAX),
             rows: options.max_page_rows.unwrap_or(u64::MAX),
@@ -127,8 +133,8 @@ impl FileEncoder {
                 None => Spec::default(),
             };
             let top = arrow.field(path.top);
-            let preset = options.column_presets.iter().find(|(p, _)| *p == leaf.path);
-            let asked = Asked { preset: preset.map_or(asked.preset, |(_, preset)| *preset), ..asked };
+            let preset = presets::preset_of(&options.column_presets, top.name(), &leaf.path);
+            let asked = Asked { preset: preset.unwrap_or(asked.preset), ..asked };
             let tuning = Tuning::new(&asked, spec, &path.field, top)?;
             path.path.clone_from(&leaf.path);
             if let Some(keys) = &mut path.dictionary {

@@ -13,6 +13,7 @@ mod mapping;
 mod matching;
 mod options;
 mod path;
+mod presets;
 mod writer;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub struct WriteOptions {
     pub compression: Compression,
     /// What the file is to be good at, unless field metadata (`lance-encoding:preset`) says otherwise for a column.
     pub preset: Preset,
-    /// Presets of single columns, by path.
+    /// Presets of single columns, by path; one for a struct, list or map is for all that is inside.
     pub column_presets: Vec<(String, Preset)>,
     /// Looks at whole pages instead of samples before encodings are chosen: slower, and hardly smaller.
     pub thorough: bool,

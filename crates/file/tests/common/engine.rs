@@ -10,7 +10,7 @@ use arrow_array::{
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use pennon_file::io::MappingPolicy;
-use pennon_file::{Compression, File, FileWriter, FormatVersion, OpenOptions, Result, WriteOptions};
+use pennon_file::{Compression, File, FileWriter, FormatVersion, OpenOptions, Preset, Result, WriteOptions};
 
 use super::generate::PACKED;
 use super::rng::Rng;
@@ -265,7 +265,33 @@ pub fn random_options(rng: &mut Rng, version: FormatVersion) -> WriteOptions {
     if rng.chance(1, 4) {
         options.compression = *rng.pick(&[Compression::None, Compression::Lz4, Compression::Zstd(Some(1))]);
     }
+    options.preset = random_preset(rng);
+    options.thorough = rng.chance(1, 3);
     options
+}
+
+/// Any of them; `small`, whose compressor takes its time, less often.
+pub fn random_preset(rng: &mut Rng) -> Preset {
+    *rng.pick(&[
+        Preset::Balanced,
+        Preset::Balanced,
+        Preset::Balanced,
+        Preset::Fast,
+        Preset::Fast,
+        Preset::Small,
+    ])
+}
+
+/// Presets for some leaves, or for what they are inside of. Not for paths of 2.0, where structs and lists have columns of their own.
+pub fn random_column_presets(rng: &mut Rng, options: &mut WriteOptions, paths: &[String]) {
+    if options.format_version == FormatVersion::V2_0 {
+        return;
+    }
+    for path in paths {
+        if rng.chance(1, 3) {
+            options.column_presets.push((path.clone(), random_preset(rng)));
+        }
+    }
 }
 
 /// An encoding for any leaf, legal for its type or not.

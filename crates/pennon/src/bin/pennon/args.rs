@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pennon::convert::{Format, Input, ReadOptions, Reader, Selection, schema_from_json};
 use pennon::scan::Predicate;
-use pennon::{Error, ErrorKind, Result};
+use pennon::{Error, ErrorKind, Preset, Result};
 
 /// How a source is opened.
 #[derive(clap::Args)]
@@ -118,7 +118,7 @@ pub(crate) fn no_name() -> Error {
 }
 
 /// Column paths of which each is asked once.
-fn distinct_paths(text: &str) -> Result<String, String> {
+pub(crate) fn distinct_paths(text: &str) -> Result<String, String> {
     let paths = split_paths(text);
     match paths.iter().enumerate().find(|(i, path)| paths[..*i].contains(path)) {
         Some((_, twin)) => Err(format!("{twin} stands there twice")),
@@ -139,6 +139,10 @@ pub(crate) fn format_of(target: &str) -> Result<Result<Format, String>> {
 
 pub(crate) fn format(text: &str) -> Result<Format, String> {
     text.parse().map_err(|e: Error| e.message().to_owned())
+}
+
+pub(crate) fn preset(text: &str) -> Result<Preset, String> {
+    text.parse().map_err(|_| format!("expected balanced, fast or small, found {text:?}"))
 }
 
 /// A number of bytes: `4096`, `64KiB`, `8M`, `1.5GB`. Without an `i` the unit is decimal, a bare letter is binary.

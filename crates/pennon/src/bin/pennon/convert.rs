@@ -1,6 +1,8 @@
 //! `pennon convert`: any readable format to any writable one.
 
+use std::io::IsTerminal;
 use std::sync::mpsc::sync_channel;
+use std::time::Instant;
 
 use pennon::convert::{
     BatchWriter, Batches, Format, Input, Output, ReadOptions, Reader, Staged, WriterOptions, compare_ordered,
@@ -11,11 +13,12 @@ use pennon::{Compression, Error, FormatVersion, Preset, Result};
 use crate::Outcome;
 use crate::args::{self, Columns, Filter, Source};
 use crate::progress::Progress;
+use crate::summary;
 
 /// Convert files between lance, parquet, arrow, csv and jsonl
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  pennon convert flights.parquet flights.lance\n  pennon convert a.csv b.csv both.lance --columns id,name\n  pennon convert flights.lance flights.parquet --compression zstd:9\n  pennon convert flights.parquet flights.lance --preset small --column-preset tailnum=fast\n  pennon convert flights.lance late.parquet --where \"dep_delay > 60\"\n  cat rows.jsonl | pennon convert - rows.arrow\n\nSeveral sources must have equal schemas and are joined. The target is replaced when the new file is complete."
+    after_help = "Examples:\n  pennon convert flights.parquet flights.lance\n  pennon convert a.csv b.csv both.lance --columns id,name\n  pennon convert flights.lance flights.parquet --compression zstd:9\n  pennon convert flights.parquet flights.lance --preset small --column-preset tailnum=fast --summary\n  pennon convert flights.lance late.parquet --where \"dep_delay > 60\"\n  cat rows.jsonl | pennon convert - rows.arrow\n\nSeveral sources must have equal schemas and are joined. The target is replaced when the new file is complete."
 )]
 pub(crate) struct Args {
     /// Sources, then the target; - is standard input or output
@@ -31,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "METHOD", value_parser = compression, default_value = "auto")]
     compression: Compression,
     /// What a Lance target is to be good at: balanced (small, and quick to single rows), fast (light encodings only) or small
-    #[arg(long, value_name = "PRESET", value_parser = preset)]
+    #[arg(long, value_name = "PRESET", value_parser = args::preset)]
     preset: Option<Preset>,
     /// Another preset for one column of a Lance target; may be repeated
     #[arg(long, value_name = "COLUMN=PRESET", value_parser = column_preset)]
@@ -48,6 +51,9 @@ pub(crate) struct Args {
     /// Write a Lance target without checksums
     #[arg(long)]
     no_checksums: bool,
+    /// Say at the end what it came to: sizes, and of a Lance target the bytes of its columns [default: on a terminal]
+    #[arg(long)]
+    summary: bool,
     /// Read the new file back and compare it with the sources before it gets its name
     #[arg(long)]
     check: bool,
@@ -79,13 +85,9 @@ fn compression(text: &str) -> Result<Compression, String> {
     })
 }
 
-fn preset(text: &str) -> Result<Preset, String> {
-    text.parse().map_err(|_| format!("expected balanced, fast or small, found {text:?}"))
-}
-
 fn column_preset(text: &str) -> Result<(String, Preset), String> {
     let (column, name) = text.rsplit_once('=').ok_or("expected COLUMN=PRESET, as in comment=small")?;
-    Ok((column.to_owned(), preset(name)?))
+    Ok((column.to_owned(), args::preset(name)?))
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
@@ -97,7 +99,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
     if let Some(wrong) = unfit(args, format, target, sources) {
         return Ok(Outcome::WrongUse(wrong));
     }
+    let start = Instant::now();
     let readers = open_all(args, sources)?;
+    // A source may be its own target.
+    let source_bytes = summary::source_bytes(&readers);
     let schema = readers[0].projected_schema(args.columns.paths().as_deref())?;
     let output = Output::create(target, !args.no_clobber)?;
     let mut writer = create_writer(format, output, &schema, &writer_options(args)?)?;
@@ -118,7 +123,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         let empty = create_writer(format, Output::create(target, true)?, &schema, &writer_options(args)?)?;
         check(args, format, &readers, &staged, &empty.finish()?, target)?;
     }
-    staged.commit()?;
+    let written = staged.commit()?;
+    if target != "-" && (args.summary || std::io::stderr().is_terminal()) {
+        eprintln!("{}", summary::text(format, target, source_bytes, written, rows, start.elapsed()));
+    }
     Ok(Outcome::Done)
 }
 
@@ -140,11 +148,7 @@ fn unfit(args: &Args, format: Format, target: &str, sources: &[String]) -> Optio
     if from_stdin > 1 {
         return Some(args::STDIN_TWICE.to_owned());
     }
-    if target == "-"
-        && format != Format::Csv
-        && format != Format::Jsonl
-        && std::io::IsTerminal::is_terminal(&std::io::stdout())
-    {
+    if target == "-" && format != Format::Csv && format != Format::Jsonl && std::io::stdout().is_terminal() {
         return Some(format!("{format} is not text for a terminal; name a file or pipe it into something"));
     }
     // Options that say something about Lance files are no use for others.
@@ -164,6 +168,9 @@ fn unfit(args: &Args, format: Format, target: &str, sources: &[String]) -> Optio
         && !matches!(args.compression, Compression::Auto | Compression::None)
     {
         return Some(format!("--compression: a {format} file is plain text; compress it afterwards"));
+    }
+    if args.summary && target == "-" {
+        return Some("--summary is about a file; the target is standard output".to_owned());
     }
     if args.check && (target == "-" || from_stdin > 0) {
         return Some(

@@ -6,22 +6,26 @@ use pennon::{ColumnInspection, Error, File, Inspection, Result};
 use crate::Outcome;
 use crate::args::Source;
 use crate::output::line;
-use crate::table::{count, cut, plain, size};
+use crate::table::{count, cut, plain, size, trimmed};
+use crate::why::{self, Why};
 
 /// Show the make-up of a Lance file: pages, layouts, encodings, bytes per column
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  pennon inspect flights.lance\n  pennon inspect flights.lance --pages\n  pennon inspect flights.lance --json | jq '.columns[] | {path, bytes}'"
+    after_help = "Examples:\n  pennon inspect flights.lance\n  pennon inspect flights.lance --pages\n  pennon inspect flights.lance --why --preset small --columns tailnum,dep_delay\n  pennon inspect flights.lance --json | jq '.columns[] | {path, bytes}'"
 )]
 pub(crate) struct Args {
     /// Lance file
     file: String,
-    /// Print JSON: {format, format_version, file_bytes, num_rows, metadata_bytes, global_buffers, columns}
+    /// Print JSON: {format, format_version, file_bytes, num_rows, metadata_bytes, global_buffers, columns}; with --why
+    /// {format_version, preset, columns}
     #[arg(long)]
     json: bool,
     /// List every page
     #[arg(long)]
     pages: bool,
+    #[command(flatten)]
+    why: Why,
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
@@ -34,6 +38,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
             reader.format().title()
         )));
     };
+    if args.why.why {
+        why::run(&args.why, file, args.json).map_err(|e| e.in_file(&args.file))?;
+        return Ok(Outcome::Done);
+    }
     let inspection = file.inspect()?;
     if args.json {
         line(
@@ -103,10 +111,6 @@ fn pages(inspection: &Inspection) -> String {
         }
     }
     trimmed(&table.to_string())
-}
-
-fn trimmed(table: &str) -> String {
-    table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
 fn encodings(column: &ColumnInspection) -> String {

@@ -17,9 +17,11 @@ mod progress;
 mod rows;
 mod scan;
 mod schema;
+mod summary;
 mod table;
 mod take;
 mod verify;
+mod why;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

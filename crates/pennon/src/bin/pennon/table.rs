@@ -30,6 +30,11 @@ pub(crate) fn plain(header: &[&str], right: &[bool]) -> Table {
     table
 }
 
+/// A table without blanks at the ends of its lines.
+pub(crate) fn trimmed(table: &str) -> String {
+    table.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
 /// The rows of a batch as a table. Within `width` characters, if there is a bound, as many columns as fit are shown and the
 /// others are named below.
 pub(crate) fn batch(batch: &RecordBatch, width: Option<usize>, color: bool) -> Result<String> {
