@@ -213,12 +213,12 @@ impl Options<'_> {
                 // In the order of the values numbers of neighbours are alike; worth a look where entries are few beside them.
                 let as_found = moved.is_none() || found.entries.len() * 4 < found.indices.len();
                 if let Some((moved, encoding, bytes)) = moved {
-                    self.dictionary(moved, encoding, bytes, !as_found)?;
+                    self.dictionary(moved, encoding, bytes, true, !as_found)?;
                 }
                 if as_found {
                     let (encoding, bytes) = dictionary::entries_encoding(&found.entries, None, self.tuning)?;
                     if bytes <= self.weights.entries_bytes {
-                        self.dictionary(found, encoding, bytes, true)?;
+                        self.dictionary(found, encoding, bytes, false, true)?;
                     }
                 }
                 Ok(few)
@@ -232,6 +232,7 @@ impl Options<'_> {
         found: Dictionary,
         entries: Encoding,
         bytes: usize,
+        sorted: bool,
         general: bool,
     ) -> Result<()> {
         let at = self.dictionaries.len();
@@ -249,7 +250,7 @@ impl Options<'_> {
             estimate.decode.point += 20.0;
             let name = format!("dictionary({}, {})", entries.describe(), candidate.encoding.describe());
             self.add(Way::Dictionary { candidate, dictionary: at }, name, estimate);
-            if moved && let Some((.., considered)) = self.found.last_mut() {
+            if sorted && let Some((.., considered)) = self.found.last_mut() {
                 considered.settings.push_str("entries in order");
             }
         }
@@ -276,13 +277,12 @@ impl Options<'_> {
                 Err(No::Never) => return Ok(()),
                 Err(No::TooLarge) => {}
                 Ok(found) => {
-                    let (mut name, mut bytes) =
-                        dictionary::entries_encoding(&found.entries, None, self.tuning)?;
-                    if let Some((_, encoding, moved)) = dictionary::ordered(&found, self.tuning)?
-                        && moved < bytes
-                    {
-                        (name, bytes) = (encoding, moved);
-                    }
+                    let (name, bytes) = match dictionary::ordered(&found, self.tuning)? {
+                        Some((_, encoding, bytes)) => (encoding, bytes),
+                        None => dictionary::entries_encoding(&found.entries, None, self.tuning)?,
+                    };
+                    // Half of the rows have more than half of the entries.
+                    least_parts = parts * bytes / self.weights.entries_bytes;
                     if bytes <= self.weights.entries_bytes {
                         let light = candidates::light(&found.indices, self.tuning);
                         let mut best: Option<(Estimate, String)> = None;
