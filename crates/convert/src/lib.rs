@@ -53,8 +53,8 @@ mod schema_json;
 mod take;
 mod text;
 mod types;
-mod widen;
 mod why_json;
+mod widen;
 mod writer;
 
 pub use compare::{Cell, OrderedDifference, Sums, compare_ordered, pairs, schema_differences};
