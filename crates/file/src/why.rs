@@ -195,11 +195,13 @@ impl File {
             }
             return Ok(explained);
         }
-        let mut write = WriteOptions::default();
-        write.format_version = format_version;
-        write.preset = options.preset;
-        write.thorough = options.thorough;
-        write.checksums = false;
+        let write = WriteOptions {
+            format_version,
+            preset: options.preset,
+            thorough: options.thorough,
+            checksums: false,
+            ..WriteOptions::default()
+        };
         let scan = self.scan().columns(paths).blobs(BlobView::Descriptors).batch_bytes(BATCH_BYTES);
         let batches = scan.batches()?;
         let mut encoder = FileEncoder::new(&batches.schema(), write)?;
@@ -468,8 +470,7 @@ mod tests {
         assert!(e.kind() == ErrorKind::Unsupported && e.message().contains("no choice to explain"), "{e}");
         let new = explain(&old, |o| o.format_version = Some(FormatVersion::V2_2));
         assert_eq!(new.columns.len(), 3);
-        let mut options = ExplainOptions::default();
-        options.columns = Some(vec!["m".into()]);
+        let options = ExplainOptions { columns: Some(vec!["m".into()]), ..ExplainOptions::default() };
         assert_eq!(file.explain_encodings(&options, |_| Ok(())).unwrap_err().kind(), ErrorKind::Invalid);
     }
 }

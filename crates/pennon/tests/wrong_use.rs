@@ -245,7 +245,7 @@ fn presets_and_explanations_say_what_is_expected() {
         &p,
         &["inspect", "old.lance", "--why"],
         1,
-        "pages of format version 2.0 are stored by fixed rules, there is no choice to explain; ask for 2.1 or 2.2 (file old.lance)",
+        "unsupported: pages of format version 2.0 are stored by fixed rules, there is no choice to explain; ask for 2.1 or 2.2 (file old.lance)",
     );
     let ran = p.run(&["inspect", "t.lance", "--why", "--columns", "wrod"]);
     assert!(ran.code == 1 && ran.err.contains("wrod") && ran.out.is_empty(), "{}", ran.err);

@@ -456,6 +456,7 @@ impl PyFile {
         format_version: Option<&str>,
         thorough: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
+        projected(py, &self.shared, columns.as_deref())?;
         inspect::explain_encodings(py, &self.shared, columns, preset, format_version, thorough)
     }
 

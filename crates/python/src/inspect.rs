@@ -50,7 +50,7 @@ pub(crate) fn explain_encodings<'py>(
     if let Some(signal) = signal {
         return Err(signal);
     }
-    let json = explained.map_err(|e| e.in_file(&shared.name())).raise(py)?;
+    let json = explained.map_err(|e| e.in_file(shared.name())).raise(py)?;
     to_python(py, &json["columns"])
 }
 

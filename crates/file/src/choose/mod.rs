@@ -112,7 +112,7 @@ pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
         }
         match encode_cheapest(&page, tuning, may_part && page.can_part())? {
             Cheapest::Page(encoded, reason, considered, chosen) => {
-                done.push(encoded, plain, reason, considered, chosen);
+                done.push(*encoded, plain, reason, considered, chosen);
             }
             Cheapest::Parts(count) => {
                 left.extend(page.parts(count)?.into_iter().rev().map(|part| (part, false)));
@@ -135,7 +135,7 @@ pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
 /// What the cheapest way to store a page came to.
 enum Cheapest {
     /// With what was looked at, and which of it this is.
-    Page(EncodedPage, &'static str, Vec<Considered>, Option<usize>),
+    Page(Box<EncodedPage>, &'static str, Vec<Considered>, Option<usize>),
     Parts(usize),
     /// Too many levels in it for any way.
     None,
@@ -177,10 +177,15 @@ fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<C
             && let Some(plain) = plain_page(page, tuning, may_zip)?
             && page_bytes(&plain) < bytes
         {
-            return Ok(Cheapest::Page(plain, "nothing is smaller than plain values", considered, None));
+            return Ok(Cheapest::Page(
+                Box::new(plain),
+                "nothing is smaller than plain values",
+                considered,
+                None,
+            ));
         }
         let reason = if place == 0 { "costs least" } else { "what costs least does not go into a page" };
-        return Ok(Cheapest::Page(encoded, reason, considered, Some(place)));
+        return Ok(Cheapest::Page(Box::new(encoded), reason, considered, Some(place)));
     }
     Ok(Cheapest::None)
 }
