@@ -80,6 +80,7 @@ pub(super) fn pick(
             encoding,
             bytes,
             false,
+            true,
         )?;
         return Ok(options.sorted());
     }

@@ -12,6 +12,7 @@ use crate::encoding::ValueType;
 use crate::page::LeafPage;
 use crate::page::plain::{self, PlainPageParts};
 use crate::schema::{Leaf, Parent};
+use crate::stats::{Collected, Collector};
 use crate::{Error, FormatVersion, Result};
 
 /// Rows of a page at most, so that no count inside a page passes 32 bits.
@@ -42,6 +43,8 @@ pub(super) struct ColumnWriter {
     parents: Vec<Parent>,
     /// Items so far of each list among them.
     num_items: Vec<u64>,
+    /// Of a leaf with an order, if there are to be statistics.
+    statistics: Option<Collector>,
 }
 
 /// A page, and the column that it belongs to.
@@ -62,7 +65,18 @@ impl ColumnWriter {
             first_row: 0,
             num_pages: 0,
             choices: Vec::new(),
+            statistics: None,
         }
+    }
+
+    /// Gathers statistics of all rows; before any of them.
+    pub(super) fn collect(&mut self, statistics: Option<Collector>) {
+        self.statistics = statistics;
+    }
+
+    /// The statistics of all rows and the column's number, once.
+    pub(super) fn collected(&mut self) -> Option<(u32, Collected)> {
+        Some((self.column, self.statistics.take()?.finish()))
     }
 
     /// Why the pages so far are as they are.
@@ -144,6 +158,9 @@ impl ColumnWriter {
             return Ok(());
         }
         let mut page = self.buffer.take();
+        if let Some(statistics) = &mut self.statistics {
+            statistics.add(&page);
+        }
         if self.tuning.version == FormatVersion::V2_0 {
             if super::blob::is_blob(&self.path) {
                 page.mark_null_descriptors()?;
