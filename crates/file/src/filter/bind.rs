@@ -1,5 +1,7 @@
 //! A predicate and a schema: columns found, literals brought to their types.
 
+use std::cmp::Ordering;
+
 use arrow_array::RecordBatch;
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
@@ -10,6 +12,7 @@ use super::lex::{MAX_QUOTED, shortened};
 use super::like::Pattern;
 use super::literal::Literal;
 use super::predicate::{Comparison, Operand, Predicate};
+use super::prune::order;
 use crate::schema::{Part, distance, parse_path, path_part, type_name};
 use crate::stats::Value;
 use crate::{Error, Result};
@@ -56,6 +59,7 @@ pub(crate) enum Node {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test {
     Compare(Comparison, Value),
+    /// Ascending, each once, without NaN, which is in no list.
     In(Vec<Value>),
     StartsWith(Vec<u8>),
     Like(Pattern),
@@ -132,7 +136,11 @@ impl Binder<'_> {
             Predicate::In { column, list, negated } => {
                 let column = self.column(column)?;
                 let of = &self.columns[column];
-                let list = list.iter().map(|l| fit(l, &of.data_type, &of.path)).collect::<Result<_>>()?;
+                let mut list: Vec<Value> =
+                    list.iter().map(|l| fit(l, &of.data_type, &of.path)).collect::<Result<_>>()?;
+                list.retain(|value| order(value, value).is_some());
+                list.sort_unstable_by(|a, b| order(a, b).unwrap_or(Ordering::Equal));
+                list.dedup_by(|a, b| order(a, b) == Some(Ordering::Equal));
                 negate(*negated, Node::Test { column, test: Test::In(list) })
             }
             Predicate::Like { column, pattern, escape, negated } => {
