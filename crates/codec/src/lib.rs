@@ -10,6 +10,7 @@
 //! byte_stream_split   all first bytes, all second bytes, …
 //! bits                levels and bitmaps, 64 at a time
 //! strings             short strings looked up by index
+//! zstd_frame          zstd with block borders where the data changes its nature
 //! ```
 //!
 //! ```
@@ -34,6 +35,7 @@ pub mod fsst;
 pub mod rle;
 pub mod strings;
 mod word;
+pub mod zstd_frame;
 
 pub use word::{Word, bytes_of, bytes_of_mut, words, words_mut};
 

@@ -140,6 +140,9 @@ impl Writer {
             write.format_version = version;
         }
         write.compression = options.compression;
+        write.preset = options.preset;
+        write.column_presets.clone_from(&options.column_presets);
+        write.thorough = options.thorough;
         if let Some(alignment) = options.alignment {
             write.alignment = alignment;
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef};
-use pennon_file::{Compression, Error, FormatVersion, Result};
+use pennon_file::{Compression, Error, FormatVersion, Preset, Result};
 
 use crate::format::Format;
 use crate::guard::in_file;
@@ -28,6 +28,12 @@ pub struct WriterOptions {
     pub format_version: Option<FormatVersion>,
     /// General compression; `Auto` leaves it to the format.
     pub compression: Compression,
+    /// What a Lance file is to be good at.
+    pub preset: Preset,
+    /// The same for single columns of a Lance file, by path.
+    pub column_presets: Vec<(String, Preset)>,
+    /// Chooses the encodings of a Lance file from all of the data instead of samples.
+    pub thorough: bool,
     /// Alignment of buffers in a Lance file; `None` means the default.
     pub alignment: Option<u64>,
     /// Bound on the Arrow bytes of a Lance page; `None` means the default.
@@ -43,6 +49,9 @@ impl Default for WriterOptions {
         Self {
             format_version: None,
             compression: Compression::Auto,
+            preset: Preset::Balanced,
+            column_presets: Vec::new(),
+            thorough: false,
             alignment: None,
             max_page_bytes: None,
             memory_bytes: None,

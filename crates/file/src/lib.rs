@@ -49,7 +49,7 @@ mod write;
 pub use blob::{
     Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver,
 };
-pub use choose::Compression;
+pub use choose::{Choice, Compression, Considered, Preset};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInspection};
 

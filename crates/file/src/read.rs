@@ -1,7 +1,8 @@
 //! Opening a file, and what can be asked of it.
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
@@ -12,7 +13,8 @@ use crate::container::{ColumnPlace, ColumnRecord, Metadata, OpenFile, ReadColumn
 use crate::io::{ReadAt, Source, SourceOptions, drive};
 use crate::lookup::FoundFields;
 use crate::scan::{Projected, Scan, Take};
-use crate::schema::{self, BlobView, Leaf, LeafKind, Projection, parents_have_columns};
+use crate::schema::{self, BlobView, Leaf, LeafKind, Nesting, Order, Projection, parents_have_columns};
+use crate::stats::{ColumnFacts, ReadFacts, Wanted};
 use crate::{FormatVersion, Limits, Result};
 
 /// How a file is opened.
@@ -47,6 +49,8 @@ struct Inner {
     columns: Vec<OnceLock<Arc<Column>>>,
     /// The columns among them that say where lists end, which leaves share; only in 2.0.
     lists: Vec<OnceLock<Arc<ListColumn>>>,
+    /// Statistics of columns read so far; `None` where the file has none.
+    facts: Mutex<HashMap<u32, Option<Arc<ColumnFacts>>>>,
     limits: Limits,
     store: Arc<BlobStore>,
 }
@@ -104,7 +108,8 @@ impl File {
         let limits = options.limits.clone();
         let store = Arc::new(BlobStore::new(options.blobs.clone(), path.map(Path::to_path_buf)));
         let found = FoundFields::default();
-        Ok(Self { inner: Arc::new(Inner { source, metadata, found, columns, lists, limits, store }) })
+        let facts = Mutex::default();
+        Ok(Self { inner: Arc::new(Inner { source, metadata, found, columns, lists, facts, limits, store }) })
     }
 
     /// The Arrow schema, as it was written. A wide file is opened without it: the first call reads it then.
@@ -350,10 +355,44 @@ impl File {
         }
     }
 
+    /// What the file's statistics say of leaves; `None` for those of which it says nothing. What was read is kept.
+    pub(crate) fn column_facts(&self, leaves: &[Leaf]) -> Result<Vec<Option<Arc<ColumnFacts>>>> {
+        let inner = &*self.inner;
+        let Some(buffer) = inner.metadata.statistics else { return Ok(vec![None; leaves.len()]) };
+        let known = || inner.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let unknown = {
+            let known = known();
+            leaves.iter().filter(|leaf| !known.contains_key(&leaf.column)).cloned().collect::<Vec<_>>()
+        };
+        let wanted: Vec<Wanted> = unknown.iter().filter_map(wanted_facts).collect();
+        if !wanted.is_empty() {
+            let read = ReadFacts {
+                buffer: inner.metadata.global_buffers[buffer].clone(),
+                num_rows: self.num_rows(),
+                num_columns: inner.metadata.num_columns(),
+                wanted: wanted.clone(),
+                limits: inner.limits.clone(),
+                held: inner.metadata.held.clone(),
+            };
+            let facts = drive(&inner.source, read).map_err(|e| self.in_file(e))?;
+            let found = wanted.iter().map(|w| w.column).zip(facts.into_iter().map(|f| f.map(Arc::new)));
+            known().extend(found);
+        }
+        let known = known();
+        Ok(leaves.iter().map(|leaf| known.get(&leaf.column).cloned().flatten()).collect())
+    }
+
     fn in_file(&self, e: crate::Error) -> crate::Error {
         match self.inner.source.name() {
             Some(name) => e.in_file(name),
             None => e,
         }
     }
+}
+
+/// What statistics of a leaf have to agree with; `None` if its type has no order.
+fn wanted_facts(leaf: &Leaf) -> Option<Wanted> {
+    let in_list = leaf.layers.contains(&Nesting::List);
+    let per_row = (!in_list).then_some(leaf.rows_scale);
+    Some(Wanted { column: leaf.column, order: Order::of(leaf)?, per_row })
 }

@@ -23,9 +23,10 @@ use arrow_schema::Schema;
 pub use pennon_convert as convert;
 pub use pennon_file::{
     Batches, Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver,
-    BlobView, ColumnInspection, Compression, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, File,
-    FileEncoder, FileWriter, FormatVersion, GlobalBufferInspection, Inspection, Limits, OpenOptions,
-    PageInspection, PathWriter, Place, Result, Scan, Take, TakeBatches, VerifyReport, WriteOptions,
+    BlobView, Choice, ColumnInspection, Compression, Considered, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS,
+    Error, ErrorKind, File, FileEncoder, FileWriter, FormatVersion, GlobalBufferInspection, Inspection,
+    Limits, OpenOptions, PageInspection, PathWriter, Place, Preset, Result, Scan, Take, TakeBatches,
+    VerifyReport, WriteOptions,
 };
 pub use pennon_file::{filter, io};
 

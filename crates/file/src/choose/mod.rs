@@ -3,20 +3,22 @@
 //! ```text
 //! no value at all, or all null             constant
 //! all values equal (2.2)                   constant, scalar
-//! dictionary type, or values that repeat   mini-block with a dictionary
-//! values of 256 bytes and more             full-zip
-//! the rest                                 mini-block: run lengths, bit packing, FSST, plain; compressed
-//!                                          in general only on request
+//! a compression was asked for              by rule (`rules.rs`)
+//! the rest                                 what costs least by the preset (`pick.rs`): candidates.rs lists the ways to store
+//!                                          chunks, sample.rs estimates their bytes, cost.rs their time, preset.rs weighs
 //! ```
 //!
-//! Pages of 2.0 have no layouts: see `plain`.
-//!
-//! A simple choice by the rules of the official writer, where nothing forces
-//! another. This module and the column writer alone ask for the format version.
+//! Pages of 2.0 have no layouts: see `plain`. This module and the column writer alone ask for the format version.
 
+mod candidates;
+mod cost;
 mod dictionary;
 mod hash;
+mod pick;
 mod plain;
+mod preset;
+mod report;
+mod sample;
 mod spec;
 mod tuning;
 mod values;
@@ -28,10 +30,14 @@ use crate::page::{LeafPage, constant, full_zip, mini_block};
 use crate::{Error, FormatVersion, Result};
 
 pub(crate) use plain::encode_plain;
+pub use preset::Preset;
+pub use report::{Choice, Considered};
 pub(crate) use spec::Spec;
 pub use tuning::Compression;
 pub(crate) use tuning::{Asked, Tuning};
 
+use candidates::Candidate;
+use pick::Way;
 use spec::{LayoutSpec, ValueSpec};
 use tuning::LayoutKind;
 
@@ -44,29 +50,171 @@ const NULL_STRETCH: usize = 16 * 1024;
 /// A buffer of values below this is not compressed in general.
 const GENERAL_MIN_BYTES: usize = 4096;
 
-/// Encodes rows of a leaf: one page, or several where one cannot hold their levels.
-pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Vec<EncodedPage>> {
-    let mut done = Vec::new();
-    let mut left = vec![page];
-    if tuning.spec.layout.is_none()
-        && let Some(mut parts) = left[0].without_null_stretches(NULL_STRETCH)?
-    {
-        parts.reverse();
-        left = parts;
+/// Pages as they go into a file, and why they are as they are.
+#[derive(Debug, Default)]
+pub(crate) struct Encoded {
+    pub(crate) pages: Vec<EncodedPage>,
+    /// One for each page.
+    pub(crate) choices: Vec<Choice>,
+}
+
+impl Encoded {
+    fn push(
+        &mut self,
+        page: EncodedPage,
+        plain_bytes: usize,
+        reason: &'static str,
+        considered: Vec<Considered>,
+    ) {
+        self.choices.push(Choice {
+            num_rows: page.num_rows as u64,
+            encoding: page.layout.describe(),
+            bytes: page_bytes(&page) as u64,
+            plain_bytes: plain_bytes as u64,
+            reason,
+            considered,
+        });
+        self.pages.push(page);
     }
-    while let Some(page) = left.pop() {
-        match encode_one(&page, tuning)? {
-            Some(encoded) => done.push(encoded),
-            None => match page.halves()? {
-                Some((first, second)) => left.extend([second, first]),
-                None => done.push(single_row(&page, tuning)?),
+}
+
+/// Encodes rows of a leaf: one page, or several where one cannot hold their levels.
+pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
+    let mut done = Encoded::default();
+    let mut left = vec![(page, true)];
+    if tuning.spec.layout.is_none()
+        && let Some(parts) = left[0].0.without_null_stretches(NULL_STRETCH)?
+    {
+        left = parts.into_iter().rev().map(|part| (part, true)).collect();
+    }
+    while let Some((mut page, may_part)) = left.pop() {
+        let plain = page.values.byte_size();
+        if tuning.spec.layout.is_none() {
+            page.fill_null_slots();
+        }
+        if let Some((encoded, reason)) = encode_fixed(&page, tuning)? {
+            match encoded {
+                Some(encoded) => done.push(encoded, plain, reason, Vec::new()),
+                None => match page.halves()? {
+                    Some((first, second)) => left.extend([(second, may_part), (first, may_part)]),
+                    None => done.push(
+                        single_row(&page, tuning)?,
+                        plain,
+                        "a row that no chunk can hold",
+                        Vec::new(),
+                    ),
+                },
+            }
+            continue;
+        }
+        match encode_cheapest(&page, tuning, may_part && page.can_part())? {
+            Cheapest::Page(encoded, reason, considered) => done.push(encoded, plain, reason, considered),
+            Cheapest::Parts(count) => {
+                left.extend(page.parts(count)?.into_iter().rev().map(|part| (part, false)));
+            }
+            Cheapest::None => match page.halves()? {
+                Some((first, second)) => left.extend([(second, may_part), (first, may_part)]),
+                None => {
+                    done.push(single_row(&page, tuning)?, plain, "a row that no chunk can hold", Vec::new())
+                }
             },
         }
     }
     Ok(done)
 }
 
-/// `None` where fewer rows might do.
+/// What the cheapest way to store a page came to.
+enum Cheapest {
+    Page(EncodedPage, &'static str, Vec<Considered>),
+    Parts(usize),
+    /// Too many levels in it for any way.
+    None,
+}
+
+fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<Cheapest> {
+    let allowed = tuning.layout != Some(LayoutKind::MiniBlock) && page.dictionary.is_none();
+    let zipped =
+        if allowed && values::largest_value(&page.values) >= WIDE && !values::has_bit_items(&page.values) {
+            let encoding = values::full_zip(&page.values, tuning, tuning.is_text)?.0;
+            Some(encoding)
+        } else {
+            None
+        };
+    let mut picked = pick::pick(page, tuning, zipped, may_part)?;
+    let considered = std::mem::take(&mut picked.considered);
+    for (place, way) in picked.ways.iter().enumerate() {
+        let encoded = match way {
+            Way::Parts(count) => return Ok(Cheapest::Parts(*count)),
+            Way::FullZip(encoding) => {
+                let encoding = values::without_null_items(encoding.clone(), page);
+                let width = values::zip_width(&page.values)?;
+                Some(full_zip::encode(page, &encoding, values::width_of(&encoding, width))?)
+            }
+            Way::Direct(candidate) => {
+                mini_block::encode(page, &page.values, None, &choice_with(candidate, tuning))?
+            }
+            Way::Dictionary { candidate, dictionary } => {
+                let (found, entries) = &picked.dictionaries[*dictionary];
+                let dictionary = Some((entries.clone(), &found.entries));
+                mini_block::encode(page, &found.indices, dictionary, &choice_with(candidate, tuning))?
+            }
+        };
+        let Some(encoded) = encoded else { continue };
+        // What was estimated may have been wrong; a page never comes out larger than plain.
+        let bytes = page_bytes(&encoded);
+        if bytes > page.values.byte_size()
+            && let Some(plain) = plain_page(page, tuning)?
+            && page_bytes(&plain) < bytes
+        {
+            return Ok(Cheapest::Page(plain, "nothing is smaller than plain values", considered));
+        }
+        let reason = if place == 0 { "costs least" } else { "what costs least does not go into a page" };
+        return Ok(Cheapest::Page(encoded, reason, considered));
+    }
+    Ok(Cheapest::None)
+}
+
+/// Values as they are, in chunks.
+fn plain_page(page: &LeafPage, tuning: &Tuning) -> Result<Option<EncodedPage>> {
+    if page.dictionary.is_some() || matches!(page.values, Values::Struct { .. }) {
+        return Ok(None);
+    }
+    mini_block::encode(page, &page.values, None, &choice_of(values::plain(&page.values), tuning))
+}
+
+/// Bytes of a page's buffers.
+fn page_bytes(page: &EncodedPage) -> usize {
+    page.buffers.iter().map(Vec::len).sum()
+}
+
+/// What one of the rules below gives; `None` where the preset chooses; `Some(None)` where fewer rows might do.
+fn encode_fixed(page: &LeafPage, tuning: &Tuning) -> Result<Option<(Option<EncodedPage>, &'static str)>> {
+    let forced = tuning.spec.layout.is_some();
+    let is_packed = matches!(page.values, Values::Struct { .. });
+    let by_rule = forced || !tuning.chooses() || is_packed || tuning.layout == Some(LayoutKind::FullZip);
+    if !by_rule && page.num_valid > 0 && page.values.len() > 0 && !tuning.is_empty_struct {
+        let levels = if page.has_rep() || page.has_def() { page.num_events } else { 0 };
+        if page.dictionary.is_none()
+            && tuning.version >= FormatVersion::V2_2
+            && levels <= SCALAR_LEVELS
+            && let Some(encoded) = scalar(page)
+        {
+            return Ok(Some((Some(encoded), "all values are equal")));
+        }
+        if !matches!(page.values, Values::Null(_)) {
+            return Ok(None);
+        }
+    }
+    let reason = match forced {
+        true => "asked for by name",
+        false if page.num_valid == 0 => "no value",
+        false if tuning.is_plain() => "no compression was asked for",
+        false => "by rule",
+    };
+    encode_one(page, tuning).map(|encoded| Some((encoded, reason)))
+}
+
+/// By rule. `None` where fewer rows might do.
 fn encode_one(page: &LeafPage, tuning: &Tuning) -> Result<Option<EncodedPage>> {
     let layout = &tuning.spec.layout;
     if tuning.is_empty_struct {
@@ -129,7 +277,13 @@ fn encode_one(page: &LeafPage, tuning: &Tuning) -> Result<Option<EncodedPage>> {
         None => values::largest_value(&page.values) >= WIDE,
     };
     if wide && tuning.layout == Some(LayoutKind::FullZip) {
-        return as_full_zip(page, tuning).map(Some);
+        // Dictionaries come first, as in the official writer.
+        let zipped = as_full_zip(page, tuning)?;
+        let bytes = page_bytes(&zipped);
+        return Ok(match dictionary_page(page, tuning, bytes)? {
+            Some(dictionary) if page_bytes(&dictionary) < bytes => Some(dictionary),
+            _ => Some(zipped),
+        });
     }
     if wide {
         // Few large values that repeat are better stored once.
@@ -218,9 +372,14 @@ fn forced_full_zip(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -
 }
 
 fn choice_of(encoding: Encoding, tuning: &Tuning) -> MiniBlockChoice {
-    let [rep, def] = mini_block_levels(tuning);
     let rule = values::rule(&encoding, tuning);
+    choice_with(&Candidate { encoding, rule }, tuning)
+}
+
+fn choice_with(candidate: &Candidate, tuning: &Tuning) -> MiniBlockChoice {
+    let [rep, def] = mini_block_levels(tuning);
     let large_chunks = tuning.version.has_large_chunks();
+    let Candidate { encoding, rule } = candidate.clone();
     MiniBlockChoice { values: encoding, rule, rep, def, large_chunks }
 }
 
@@ -238,7 +397,7 @@ fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> 
             Some(spec) => mini_block_forced(spec, &page.values)?,
             None => values::mini_block(&page.values, tuning, false).0,
         };
-        let items = dictionary::entries_encoding(entries, items_spec.as_deref(), tuning)?;
+        let items = dictionary::entries_encoding(entries, items_spec.as_deref(), tuning)?.0;
         return mini_block::encode(page, &page.values, Some((items, entries)), &choice_of(encoding, tuning));
     }
     match spec {
@@ -253,7 +412,7 @@ fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> 
                 Some(spec) => mini_block_forced(spec, &found.indices)?,
                 None => values::mini_block(&found.indices, tuning, false).0,
             };
-            let items = dictionary::entries_encoding(&found.entries, items_spec.as_deref(), tuning)?;
+            let items = dictionary::entries_encoding(&found.entries, items_spec.as_deref(), tuning)?.0;
             let dictionary = Some((items, &found.entries));
             mini_block::encode(page, &found.indices, dictionary, &choice_of(encoding, tuning))
         }
@@ -269,18 +428,23 @@ fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> 
                     "miniblock: packed structs with strings or lists are full-zip only",
                 ));
             }
-            let (encoding, bytes) = values::mini_block(&page.values, tuning, tuning.is_text);
-            if !tuning.is_plain()
-                && tuning.spec.layout.is_none()
-                && let Some(encoded) = dictionary_page(page, tuning, bytes)?
-            {
-                return Ok(Some(encoded));
-            }
-            let encoded = mini_block::encode(page, &page.values, None, &choice_of(encoding.clone(), tuning))?;
-            let (Some(encoded), Some((scheme, level))) = (encoded, tuning.scheme()) else {
-                return mini_block::encode(page, &page.values, None, &choice_of(encoding, tuning));
+            let (encoding, _) = values::mini_block(&page.values, tuning, tuning.is_text);
+            let direct = mini_block::encode(page, &page.values, None, &choice_of(encoding.clone(), tuning))?;
+            let direct = match (direct, tuning.scheme()) {
+                (Some(direct), Some((scheme, level))) => {
+                    let general = Encoding::General { scheme, level, values: Box::new(encoding) };
+                    smaller_of(direct, page, general, tuning)?
+                }
+                (direct, _) => direct,
             };
-            smaller_of(encoded, page, Encoding::General { scheme, level, values: Box::new(encoding) }, tuning)
+            if tuning.spec.layout.is_some() {
+                return Ok(direct);
+            }
+            let bytes = direct.as_ref().map_or(usize::MAX, page_bytes);
+            Ok(match dictionary_page(page, tuning, bytes)? {
+                Some(dictionary) if page_bytes(&dictionary) < bytes => Some(dictionary),
+                _ => direct,
+            })
         }
     }
 }
@@ -292,27 +456,35 @@ fn smaller_of(
     encoding: Encoding,
     tuning: &Tuning,
 ) -> Result<Option<EncodedPage>> {
-    let size = |p: &EncodedPage| p.buffers.iter().map(Vec::len).sum::<usize>();
     if page.values.byte_size() < GENERAL_MIN_BYTES {
         return Ok(Some(plain));
     }
     let general = mini_block::encode(page, &page.values, None, &choice_of(encoding, tuning))?;
     Ok(Some(match general {
-        Some(general) if size(&general) < size(&plain) => general,
+        Some(general) if page_bytes(&general) < page_bytes(&plain) => general,
         _ => plain,
     }))
 }
 
 fn dictionary_page(page: &LeafPage, tuning: &Tuning, direct_bytes: usize) -> Result<Option<EncodedPage>> {
-    if tuning.is_plain() || tuning.fsst {
+    if tuning.is_plain() && !tuning.is_plain_by_metadata {
         return Ok(None);
     }
     let valid = page.value_validity();
-    let found = dictionary::worthwhile(&page.values, valid.as_ref(), page.num_valid, tuning, direct_bytes);
-    let Some(found) = found else { return Ok(None) };
-    let encoding = values::mini_block(&found.indices, tuning, false).0;
-    let items = dictionary::entries_encoding(&found.entries, None, tuning)?;
-    mini_block::encode(page, &found.indices, Some((items, &found.entries)), &choice_of(encoding, tuning))
+    let Ok(found) = dictionary::worthwhile(&page.values, valid.as_ref(), tuning, direct_bytes) else {
+        return Ok(None);
+    };
+    let items = dictionary::entries_encoding(&found.entries, None, tuning)?.0;
+    let mut best: Option<EncodedPage> = None;
+    for encoding in values::of_numbers(&found.indices, tuning) {
+        let dictionary = Some((items.clone(), &found.entries));
+        let encoded = mini_block::encode(page, &found.indices, dictionary, &choice_of(encoding, tuning))?;
+        let Some(encoded) = encoded else { continue };
+        if best.as_ref().is_none_or(|b| page_bytes(&encoded) < page_bytes(b)) {
+            best = Some(encoded);
+        }
+    }
+    Ok(best)
 }
 
 fn mini_block_forced(spec: &ValueSpec, values: &Values) -> Result<Encoding> {

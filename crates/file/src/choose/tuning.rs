@@ -3,6 +3,7 @@
 
 use arrow_schema::{DataType, Field};
 
+use super::preset::Preset;
 use super::spec::Spec;
 use crate::encoding::Scheme;
 use crate::{Error, FormatVersion, Result};
@@ -23,10 +24,13 @@ pub enum Compression {
 }
 
 /// What is asked of all columns.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) version: FormatVersion,
     pub(crate) compression: Compression,
+    pub(crate) preset: Preset,
+    /// Count every candidate over the whole page, not over a sample.
+    pub(crate) thorough: bool,
     pub(crate) max_chunk_values: Option<usize>,
     pub(crate) max_chunk_bytes: usize,
 }
@@ -40,6 +44,10 @@ pub(crate) struct Tuning {
     /// A struct without children.
     pub(crate) is_empty_struct: bool,
     pub(crate) compression: Compression,
+    /// Field metadata says `none`, which to the official writer is no word against dictionaries.
+    pub(crate) is_plain_by_metadata: bool,
+    pub(crate) preset: Preset,
+    pub(crate) thorough: bool,
     /// FSST was asked for by name.
     pub(crate) fsst: bool,
     /// Run lengths only if there are fewer runs than this times the values.
@@ -89,14 +97,17 @@ impl Tuning {
             is_text: matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8),
             is_empty_struct: matches!(field.data_type(), DataType::Struct(children) if children.is_empty()),
             compression: asked.compression,
+            is_plain_by_metadata: false,
+            preset: asked.preset,
+            thorough: asked.thorough,
             fsst: false,
             rle_threshold: None,
             byte_stream_split: Switch::Auto,
             chunk_bytes: None,
             dictionary: DictionaryTuning {
-                divisor: 2,
-                size_ratio: 0.8,
-                max_bytes: 8 << 20,
+                divisor: 1,
+                size_ratio: 1.0,
+                max_bytes: 16 << 20,
                 scheme: Some((Scheme::Lz4, None)),
             },
             layout: None,
@@ -113,11 +124,17 @@ impl Tuning {
         let level: Option<i32> = keys.number("compression-level")?;
         match keys.text("compression").as_deref() {
             None => {}
-            Some("none") => self.compression = Compression::None,
+            Some("none") => {
+                self.compression = Compression::None;
+                self.is_plain_by_metadata = true;
+            }
             Some("lz4") => self.compression = Compression::Lz4,
             Some("zstd") => self.compression = Compression::Zstd(level),
             Some("fsst") => self.fsst = true,
             Some(other) => return Err(keys.bad("compression", other, "none, lz4, zstd or fsst")),
+        }
+        if let Some(name) = keys.text("preset") {
+            self.preset = name.parse().map_err(|e: Error| e.in_column(field.name()))?;
         }
         self.rle_threshold = keys.number("rle-threshold")?;
         self.byte_stream_split = match keys.text("bss").as_deref() {
@@ -170,6 +187,19 @@ impl Tuning {
             Compression::Auto | Compression::None => None,
             Compression::Lz4 => Some((Scheme::Lz4, None)),
             Compression::Zstd(level) => Some((Scheme::Zstd, level)),
+        }
+    }
+
+    /// Whether the preset decides, and not somebody's word.
+    pub(crate) fn chooses(&self) -> bool {
+        self.compression == Compression::Auto && !self.fsst
+    }
+
+    /// Values in a chunk, of at most `values`: a power of two.
+    pub(crate) fn at_most_values(&self, values: usize) -> usize {
+        match self.max_chunk_values {
+            Some(max) => values.min(1 << max.max(2).ilog2()),
+            None => values,
         }
     }
 

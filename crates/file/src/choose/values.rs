@@ -7,7 +7,9 @@ use arrow_buffer::BooleanBuffer;
 
 use super::spec::ValueSpec;
 use super::tuning::{Switch, Tuning};
-use crate::encoding::{Encoding, PackedField, PackedWidth, Scheme, ValueWriter, Values, train_fsst};
+use crate::encoding::{
+    ChunkWriter, Encoding, FixedValues, PackedField, PackedWidth, Scheme, ValueWriter, Values, train_fsst,
+};
 use crate::page::mini_block::{ChunkRule, Count, runs};
 use crate::page::{LeafPage, ZipWidth};
 use crate::{Error, Result};
@@ -24,6 +26,14 @@ const STRING_BYTES: usize = 4096;
 const GENERAL_BYTES: usize = 32 * 1024;
 /// Strings of a page below which training a symbol table does not pay.
 const FSST_MIN_BYTES: usize = 32 * 1024;
+
+/// Values of more bytes than this on average stand alone, not in chunks.
+pub(super) const CHUNKED_BYTES: usize = 512;
+/// Values encoded to see what all take in full-zip pages.
+const ZIP_SAMPLES: usize = 512;
+/// Pieces of a page's bytes, and bytes of each, that tell whether they compress.
+const COMPRESS_PIECES: usize = 4;
+const COMPRESS_PIECE: usize = 16 << 10;
 
 /// Bytes of a symbol table.
 const FSST_TABLE_BYTES: usize = 2312;
@@ -154,21 +164,42 @@ pub(super) fn mini_block(values: &Values, tuning: &Tuning, is_text: bool) -> (En
                 (plain(values), raw)
             }
         }
-        Values::Variable(_) | Values::LargeVariable(_) => {
-            let wanted = tuning.fsst || (tuning.scheme().is_none() && is_text);
-            match fsst(values, wanted, tuning.fsst) {
-                Some((encoding, bytes)) => (encoding, bytes),
-                None => (plain(values), raw),
-            }
-        }
+        Values::Variable(_) | Values::LargeVariable(_) => match fsst(values, fsst_use(tuning, is_text)) {
+            Some((encoding, bytes)) => (encoding, bytes),
+            None => (plain(values), raw),
+        },
         _ => (plain(values), raw),
     }
 }
 
+/// When strings get a symbol table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FsstUse {
+    Never,
+    /// Where it makes them smaller.
+    IfSmaller,
+    Forced,
+}
+
+/// Ways to store the numbers of dictionary entries where the compression was asked for.
+pub(super) fn of_numbers(indices: &Values, tuning: &Tuning) -> Vec<Encoding> {
+    let (light, _) = mini_block(indices, &Tuning { byte_stream_split: Switch::Off, ..tuning.clone() }, false);
+    let mut ways = Vec::with_capacity(3);
+    if let Some((scheme, level)) = tuning.scheme() {
+        let general = |inner: Encoding| Encoding::General { scheme, level, values: Box::new(inner) };
+        ways.push(general(plain(indices)));
+        ways.push(general(light.clone()));
+    }
+    ways.push(light);
+    ways
+}
+
 /// FSST, when asked for or when it makes strings smaller; with the bytes it takes.
-fn fsst(values: &Values, wanted: bool, forced: bool) -> Option<(Encoding, usize)> {
+pub(super) fn fsst(values: &Values, wanted: FsstUse) -> Option<(Encoding, usize)> {
     let total = string_bytes(values);
-    if !wanted || (!forced && (total < FSST_MIN_BYTES || largest_value(values) < 5)) {
+    let forced = wanted == FsstUse::Forced;
+    let is_small = total < FSST_MIN_BYTES || largest_value(values) < 5;
+    if wanted == FsstUse::Never || (!forced && is_small) {
         return None;
     }
     let encoding = train_fsst(values, 0..values.len())?;
@@ -185,6 +216,15 @@ fn fsst(values: &Values, wanted: bool, forced: bool) -> Option<(Encoding, usize)
     let offsets = raw - total;
     let table = FSST_TABLE_BYTES;
     (forced || bytes + table < total).then_some((encoding, bytes + table + offsets))
+}
+
+/// What was asked for; otherwise text, and whatever shrinks where the chooser is free.
+fn fsst_use(tuning: &Tuning, is_text: bool) -> FsstUse {
+    match tuning.fsst {
+        true => FsstUse::Forced,
+        false if tuning.chooses() || (tuning.scheme().is_none() && is_text) => FsstUse::IfSmaller,
+        false => FsstUse::Never,
+    }
 }
 
 /// A symbol table of one symbol of two letters.
@@ -217,6 +257,103 @@ fn packed_bytes(bytes: &[u8], width: usize) -> usize {
         4 => sum::<4>(bytes, bits!(u32)),
         _ => sum::<8>(bytes, bits!(u64)),
     }
+}
+
+/// Whether run lengths are allowed and take fewer bytes than the values.
+pub(super) fn may_have_run_lengths(values: &FixedValues, tuning: &Tuning) -> bool {
+    let runs = runs(values.bytes(), values.width);
+    let few = tuning.rle_threshold.is_none_or(|t| (runs as f64) < t * values.len() as f64);
+    few && runs * (values.width + 1) < values.bytes().len()
+}
+
+/// Bytes of all values in chunks, where they follow from a count; padding and headers aside.
+pub(super) fn exact_bytes(values: &Values, encoding: &Encoding) -> Option<usize> {
+    match (values, encoding) {
+        (Values::Fixed(v), Encoding::Flat { .. }) => Some(v.bytes().len()),
+        (Values::Fixed(v), Encoding::InlineBitpacking { .. }) => Some(packed_bytes(v.bytes(), v.width)),
+        (Values::Fixed(v), Encoding::Rle { .. }) => Some(runs(v.bytes(), v.width) * (v.width + 1)),
+        (Values::Bits(v), Encoding::Flat { .. }) => Some(v.len().div_ceil(8)),
+        _ => None,
+    }
+}
+
+/// Bytes of an encoding's description beyond a few: a symbol table.
+pub(super) fn description_bytes(encoding: &Encoding) -> usize {
+    match encoding {
+        Encoding::Fsst { .. } => FSST_TABLE_BYTES,
+        Encoding::General { values, .. } => description_bytes(values),
+        _ => 0,
+    }
+}
+
+/// Mean bytes of a value.
+pub(super) fn mean_bytes(values: &Values) -> usize {
+    values.byte_size() / values.len().max(1)
+}
+
+/// Bytes of a full-zip page, its control words aside; `None` where its rows have no such form.
+pub(super) fn zipped_bytes(values: &Values, encoding: &Encoding) -> Option<usize> {
+    let width = match zip_width(values).ok()? {
+        ZipWidth::Value(bits) => return Some(values.len() * (bits / 8) as usize),
+        ZipWidth::Length(bits) => bits as usize / 8,
+    };
+    let total = string_bytes(values);
+    let step = (values.len() / ZIP_SAMPLES).max(1);
+    let mut writer = ValueWriter::new(encoding, &values.shape()).ok()?;
+    let (mut before, mut after) = (0usize, Vec::new());
+    for index in (0..values.len()).step_by(step) {
+        before += values.bytes_at(index)?.len();
+        writer.encode(values, index, &mut after).ok()?;
+    }
+    let bytes = (total as u128 * after.len() as u128 / before.max(1) as u128) as usize;
+    let offset = match bytes + values.len() * width {
+        0..=0xFF => 1,
+        0x100..=0xFFFF => 2,
+        0x1_0000..=0xFFFF_FFFF => 4,
+        _ => 8,
+    };
+    let table = if matches!(encoding, Encoding::Fsst { .. }) { FSST_TABLE_BYTES } else { 0 };
+    Some(bytes + table + values.len() * (width + offset))
+}
+
+/// Whether zstd finds anything in some of the bytes: media and random numbers are not worth more looks.
+pub(super) fn may_compress(values: &Values, always: bool) -> Result<bool> {
+    let bytes = match values {
+        Values::Fixed(v) => v.bytes(),
+        Values::Variable(v) => &v.data,
+        Values::LargeVariable(v) => &v.data,
+        Values::List(v) => return may_compress(&v.items, always),
+        _ => return Ok(true),
+    };
+    if always || bytes.len() < COMPRESS_PIECES * COMPRESS_PIECE {
+        return Ok(true);
+    }
+    let mut some = FixedValues::new(1, COMPRESS_PIECES * COMPRESS_PIECE);
+    for i in 0..COMPRESS_PIECES {
+        let at = (bytes.len() - COMPRESS_PIECE) / (COMPRESS_PIECES - 1) * i / 8 * 8;
+        some.extend(&bytes[at..at + COMPRESS_PIECE]);
+    }
+    let mut some = Values::Fixed(some);
+    if let (Values::Fixed(v), Values::Fixed(pieces)) = (values, &some)
+        && matches!(v.width, 4 | 8)
+    {
+        // Numbers compress a byte at a time.
+        let mut words = FixedValues::new(v.width, 0);
+        words.extend(pieces.bytes());
+        let split = Encoding::ByteStreamSplit { bits: v.width as u8 * 8 };
+        let words = Values::Fixed(words);
+        let mut split = ChunkWriter::new(&split, &words.shape())?.encode(&words, 0..words.len())?;
+        let mut streams = FixedValues::new(1, 0);
+        streams.extend(&split.swap_remove(0));
+        some = Values::Fixed(streams);
+    }
+    let zstd = Encoding::General {
+        scheme: Scheme::Zstd,
+        level: Some(1),
+        values: Box::new(Encoding::Flat { bits: 8 }),
+    };
+    let compressed = crate::encoding::encode_block(&zstd, &some)?.len();
+    Ok(compressed < some.byte_size() / 100 * 95)
 }
 
 /// Mean entropy of the byte planes, bits, over a sample.
@@ -263,9 +400,7 @@ pub(super) fn rule(encoding: &Encoding, tuning: &Tuning) -> ChunkRule {
         _ => plain_rule(PLAIN_BYTES, Count::Plain),
     };
     rule.target_bytes = rule.target_bytes.min(tuning.max_chunk_bytes);
-    if let Some(max) = tuning.max_chunk_values {
-        rule.max_values = rule.max_values.min(1 << max.max(2).ilog2());
-    }
+    rule.max_values = tuning.at_most_values(rule.max_values);
     rule
 }
 
@@ -285,8 +420,9 @@ pub(super) fn full_zip(values: &Values, tuning: &Tuning, is_text: bool) -> Resul
                 values: Box::new(plain(values)),
             },
             scheme => {
-                let wanted = tuning.fsst || (scheme.is_none() && is_text);
-                fsst(values, wanted, tuning.fsst).map_or_else(|| plain(values), |(encoding, _)| encoding)
+                let wanted =
+                    if scheme.is_some() && !tuning.fsst { FsstUse::Never } else { fsst_use(tuning, is_text) };
+                fsst(values, wanted).map_or_else(|| plain(values), |(encoding, _)| encoding)
             }
         },
         _ => plain(values),
@@ -393,7 +529,7 @@ pub(super) fn forced(spec: &ValueSpec, values: &Values) -> Result<Encoding> {
         (ValueSpec::Rle, Some(bits)) => Ok(Encoding::Rle { bits }),
         (ValueSpec::ByteStreamSplit, Some(bits)) if bits >= 32 => Ok(Encoding::ByteStreamSplit { bits }),
         (ValueSpec::Fsst, _) if matches!(plain, Encoding::Variable { .. }) => {
-            Ok(match fsst(values, true, true) {
+            Ok(match fsst(values, FsstUse::Forced) {
                 Some((encoding, _)) => encoding,
                 // Nothing to learn from.
                 None => Encoding::Fsst { table: smallest_table(), values: Box::new(plain) },

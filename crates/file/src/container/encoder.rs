@@ -34,6 +34,8 @@ pub(crate) const PADDING_BYTE: u8 = 0x48;
 /// Up to 4,095 of it at once.
 static PADDING: [u8; 4096] = [PADDING_BYTE; 4096];
 
+/// Bytes of a field directory for each column, about.
+const DIRECTORY_BYTES: u64 = 61;
 /// A file of more columns gets a field directory.
 pub(crate) const DIRECTORY_COLUMNS: usize = 1000;
 
@@ -210,7 +212,6 @@ impl ContainerEncoder {
     }
 
     /// Appends a global buffer that the extras record names; checksums need no call.
-    #[allow(dead_code)]
     pub(crate) fn add_extra(&mut self, kind: u32, bytes: Bytes) -> Result<u32> {
         // Two places are kept, for the checksums and the directory.
         if self.extras.len() + 2 >= MAX_EXTRAS {
@@ -219,6 +220,25 @@ impl ContainerEncoder {
         let global_buffer = self.add_global_buffer(bytes);
         self.extras.push(Extra { kind, global_buffer });
         Ok(global_buffer)
+    }
+
+    /// Bytes that one more extra may have before extras make the file larger than they shall: by 0.15 % and 1 KiB.
+    /// The checksums and the directory are counted in; nothing is left where they take it all.
+    pub(crate) fn room_for_extra(&self, num_columns: u64) -> u64 {
+        // A global buffer is aligned and has an entry in the GBO table and one in the record.
+        let per_buffer = self.alignment + ENTRY_BYTES + 8;
+        let mut taken = per_buffer + 16;
+        if self.checksums {
+            let page_units = self.columns.iter().map(|c| c.crcs.len() as u64).sum();
+            let globals = self.global_crcs.len() as u64;
+            taken += per_buffer + Checksums::buffer_bytes(page_units, globals, num_columns);
+        }
+        if num_columns > self.directory_columns as u64 {
+            taken += 2 * per_buffer + num_columns * DIRECTORY_BYTES;
+        }
+        let room = (self.position * 15 / 10_000 + 1024).saturating_sub(taken);
+        // It has checksums too.
+        room.saturating_sub(if self.checksums { num_units(room) * 4 } else { 0 })
     }
 
     /// What is to be appended to the file now.

@@ -17,6 +17,8 @@ use crate::error::corrupt;
 pub(crate) const KIND_CHECKSUMS: u32 = 1;
 /// The field directory: see `directory.rs`.
 pub(crate) const KIND_DIRECTORY: u32 = 2;
+/// Zone statistics: see `stats/buffer.rs`.
+pub(crate) const KIND_STATISTICS: u32 = 3;
 /// Last bytes of the record.
 pub(crate) const EXTRAS_MAGIC: [u8; 8] = *b"PENNONX1";
 /// n, CRC and magic.

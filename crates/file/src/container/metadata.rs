@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::directory::Directory;
-use super::extras::{self, Extra, KIND_CHECKSUMS, KIND_DIRECTORY, MAX_RECORD_BYTES};
+use super::extras::{self, Extra, KIND_CHECKSUMS, KIND_DIRECTORY, KIND_STATISTICS, MAX_RECORD_BYTES};
 use super::footer::{FOOTER_BYTES, Footer, not_lance};
 use super::tables::{ReadTables, Tables};
 use super::{range_within, table_entry};
@@ -38,9 +38,11 @@ pub(crate) struct Metadata {
     /// The global buffer with the checksums.
     pub(super) checksums: Option<usize>,
     pub(crate) directory: Option<Arc<Directory>>,
+    /// The global buffer with the statistics.
+    pub(crate) statistics: Option<usize>,
     pub(crate) limits: Limits,
     /// What the first read brought.
-    pub(super) held: Arc<Segments>,
+    pub(crate) held: Arc<Segments>,
     /// Set at opening, except where there is a directory.
     tables: OnceLock<Tables>,
 }
@@ -166,6 +168,7 @@ impl Decode for OpenFile {
         let descriptor_bytes = descriptor_range.end - descriptor_range.start;
         check_metadata_bytes(descriptor_bytes.saturating_add(tables), "descriptor and tables", &self.limits)?;
         let checksums = find_extra(&extras, KIND_CHECKSUMS, &global_buffers)?;
+        let statistics = find_extra(&extras, KIND_STATISTICS, &global_buffers)?;
         let mut directory = None;
         if let Some(at) = find_extra(&extras, KIND_DIRECTORY, &global_buffers)? {
             let index = &global_buffers[at];
@@ -189,6 +192,7 @@ impl Decode for OpenFile {
             extras,
             checksums,
             directory,
+            statistics,
             limits: self.limits.clone(),
             held: Arc::new(held),
             tables: OnceLock::new(),

@@ -13,6 +13,8 @@
 //!
 //! The size written there is believed only when `Limits` admits it and the compressed bytes can make it.
 
+use pennon_codec::zstd_frame::FrameCompressor;
+
 use super::{Scheme, Scratch};
 use crate::error::corrupt;
 use crate::{Error, Result};
@@ -25,6 +27,8 @@ pub(super) struct ZstdCompressor {
     context: zstd::bulk::Compressor<'static>,
 }
 
+/// The level that zstd takes for 0.
+const DEFAULT_LEVEL: i32 = 3;
 const ZSTD_MARK: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 
 /// The most that LZ4 makes of n bytes: a length byte stands for 255.
@@ -133,6 +137,110 @@ fn decompress_unsized(frame: &[u8], most: u64, max_bytes: u64, out: &mut Vec<u8>
         return Err(Error::limit(format!("a buffer of more than {bound} bytes")));
     }
     Ok(())
+}
+
+/// What the bytes of a chunk are, as far as a compressor gains from knowing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Bytes,
+    /// This many streams of equal length.
+    Streams(usize),
+    /// Offsets of `width` bytes, `bytes` in all, then what they lead to.
+    Strings {
+        bytes: usize,
+        width: usize,
+    },
+}
+
+/// Whether frames with borders of our own are the smaller ones, for some chunks to come.
+#[derive(Debug, Default)]
+pub(super) struct BorderHabit {
+    pays: bool,
+    /// Chunks until both are tried again.
+    chunks: u32,
+}
+
+/// Chunks between two tries.
+const HABIT_CHUNKS: u32 = 16;
+/// Bytes below which borders do not pay.
+const MIN_BORDER_BYTES: usize = 256;
+
+/// Appends a chunk compressed, with its size in front: the smaller of an ordinary zstd frame and one whose blocks end where the
+/// content changes its nature. Either is standard.
+pub(super) fn compress_chunk(
+    scheme: Scheme,
+    level: Option<i32>,
+    data: &[u8],
+    content: Content,
+    out: &mut Vec<u8>,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    if scheme != Scheme::Zstd || content == Content::Bytes || data.len() < MIN_BORDER_BYTES {
+        return compress(scheme, level, data, out, scratch);
+    }
+    let start = out.len();
+    let tries = scratch.borders.chunks == 0;
+    if tries || scratch.borders.pays {
+        let size = with_borders(level, data, content, out, scratch).then(|| out.len() - start);
+        if !tries && size.is_some() {
+            scratch.borders.chunks -= 1;
+            return Ok(());
+        }
+        let mut ordinary = scratch.take();
+        compress(scheme, level, data, &mut ordinary, scratch)?;
+        let pays = size.is_some_and(|size| size < ordinary.len());
+        if !pays {
+            out.truncate(start);
+            out.extend_from_slice(&ordinary);
+        }
+        scratch.give(ordinary);
+        scratch.borders = BorderHabit { pays, chunks: HABIT_CHUNKS - 1 };
+        return Ok(());
+    }
+    scratch.borders.chunks -= 1;
+    compress(scheme, level, data, out, scratch)
+}
+
+/// Appends the frame with borders; false, and nothing appended, where the library makes none.
+fn with_borders(
+    level: Option<i32>,
+    data: &[u8],
+    content: Content,
+    out: &mut Vec<u8>,
+    scratch: &mut Scratch,
+) -> bool {
+    let compressor = match &mut scratch.frames {
+        Some(compressor) => compressor,
+        none => match FrameCompressor::new() {
+            Ok(new) => none.insert(new),
+            Err(_) => return false,
+        },
+    };
+    let start = out.len();
+    out.extend_from_slice(&(data.len() as u64).to_le_bytes());
+    let level = match level {
+        None | Some(0) => DEFAULT_LEVEL,
+        Some(level) => level,
+    };
+    let done = match content {
+        Content::Strings { bytes, width } => compressor.strings(level, data, bytes, width, out),
+        Content::Streams(count) => {
+            let stream = data.len() / count.max(1);
+            let is_constant = |i: usize| {
+                let bytes = &data[i * stream..(i + 1) * stream];
+                bytes.windows(2).all(|pair| pair[0] == pair[1])
+            };
+            // Streams of one value each need no border between them.
+            let borders: Vec<usize> =
+                (1..count).filter(|i| !(is_constant(i - 1) && is_constant(*i))).map(|i| i * stream).collect();
+            compressor.with_borders(level, data, &borders, out)
+        }
+        Content::Bytes => return false,
+    };
+    if done.is_err() {
+        out.truncate(start);
+    }
+    done.is_ok()
 }
 
 /// Appends `data` compressed, with its size in front.

@@ -19,6 +19,7 @@ use std::ops::Range;
 use super::detached::DetachedCodec;
 use super::fixed_size_list::ListCodec;
 use super::fsst::FsstCodec;
+use super::general::Content;
 use super::packed_struct::StructCodec;
 use super::runs::{self, RunsCodec};
 use super::{
@@ -202,6 +203,18 @@ impl ChunkCodec {
         }
     }
 
+    /// What the first buffer of a chunk of `count` values holds.
+    fn content(&self, count: usize) -> Content {
+        match self {
+            Self::ByteStreamSplit(width) => Content::Streams(*width),
+            Self::Variable { wide } | Self::Fsst { wide, .. } => {
+                let width = usize::from(offset_bits_of(*wide)) / 8;
+                Content::Strings { bytes: (count + 1) * width, width }
+            }
+            _ => Content::Bytes,
+        }
+    }
+
     fn encode(&self, values: &Values, range: Range<usize>, scratch: &mut Scratch) -> Result<Vec<Vec<u8>>> {
         Ok(match self {
             Self::Bits => vec![flat::encode_bits(values, range)?],
@@ -218,9 +231,11 @@ impl ChunkCodec {
             }
             Self::ByteStreamSplit(width) => vec![byte_stream_split::encode(*width, values, range)?],
             Self::General { scheme, level, values: inner } => {
+                let count = range.len();
                 let mut buffers = inner.encode(values, range, scratch)?;
                 let mut compressed = Vec::new();
-                general::compress(*scheme, *level, &buffers[0], &mut compressed, scratch)?;
+                let content = inner.content(count);
+                general::compress_chunk(*scheme, *level, &buffers[0], content, &mut compressed, scratch)?;
                 buffers[0] = compressed;
                 buffers
             }

@@ -1,6 +1,8 @@
 //! Memory that decoders and encoders reuse from chunk to chunk.
 
-use super::general::{ZstdCompressor, ZstdDecompressor};
+use pennon_codec::zstd_frame::FrameCompressor;
+
+use super::general::{BorderHabit, ZstdCompressor, ZstdDecompressor};
 
 /// Reused by all codecs of one thread. Holds nothing between calls that a caller could see.
 #[derive(Default)]
@@ -19,6 +21,8 @@ pub(crate) struct Scratch {
     pub(super) words: Vec<u64>,
     pub(super) decompressor: Option<ZstdDecompressor>,
     pub(super) compressor: Option<ZstdCompressor>,
+    pub(super) frames: Option<FrameCompressor>,
+    pub(super) borders: BorderHabit,
 }
 
 impl Scratch {

@@ -114,6 +114,32 @@ impl LeafPage {
         Ok(())
     }
 
+    /// Gives slots of fixed width under nulls the value before them, or the next, of the same 1,024: runs go on, deltas stay
+    /// small, and bit packing, which takes so many together, needs no more bits. Nobody looks at them.
+    pub(crate) fn fill_null_slots(&mut self) {
+        const GROUP: usize = 1024;
+        if !matches!(self.values, Values::Fixed(_)) || self.num_valid == 0 {
+            return;
+        }
+        let Some(valid) = self.value_validity() else { return };
+        let Values::Fixed(values) = &mut self.values else { return };
+        let width = values.width;
+        let bytes = values.bytes_mut();
+        for (start, group) in (0..).step_by(GROUP).zip(bytes.chunks_mut(GROUP * width)) {
+            let count = group.len() / width;
+            let is_valid = |i: &usize| valid.value(start + i);
+            let Some(first) = (0..count).find(is_valid) else { continue };
+            let mut last = first;
+            for i in 0..count {
+                if valid.value(start + i) {
+                    last = i;
+                } else {
+                    group.copy_within(last * width..(last + 1) * width, i * width);
+                }
+            }
+        }
+    }
+
     pub(crate) fn max_rep(&self) -> u16 {
         max_rep(&self.layers)
     }
@@ -205,6 +231,34 @@ impl LeafPage {
             return Ok(None);
         }
         cuts.windows(2).map(|w| self.part(w[0]..w[1], w[1] - w[0])).collect::<crate::Result<_>>().map(Some)
+    }
+
+    /// About `count` pages of equally many events, cut where rows begin.
+    pub(crate) fn parts(&self, count: usize) -> crate::Result<Vec<Self>> {
+        let top = self.max_rep();
+        let starts_row = |e: usize| self.rep.get(e).is_none_or(|rep| *rep == top);
+        if self.rep.is_empty() && self.num_events != self.num_rows {
+            return Err(crate::Error::invalid("internal: rows of several events parted"));
+        }
+        let mut cuts: Vec<usize> = (0..count)
+            .filter_map(|i| (self.num_events * i / count..self.num_events).find(|e| starts_row(*e)))
+            .chain([self.num_events])
+            .collect();
+        cuts.dedup();
+        let parts = cuts.windows(2).map(|w| {
+            let rows = if self.rep.is_empty() {
+                w[1] - w[0]
+            } else {
+                (w[0]..w[1]).filter(|e| starts_row(*e)).count()
+            };
+            self.part(w[0]..w[1], rows)
+        });
+        parts.collect()
+    }
+
+    /// Whether [`Self::parts`] is for this page: every row is an event, or rows are told by repetition levels.
+    pub(crate) fn can_part(&self) -> bool {
+        self.has_rep() || self.num_events == self.num_rows
     }
 
     fn part(&self, events: Range<usize>, num_rows: usize) -> crate::Result<Self> {

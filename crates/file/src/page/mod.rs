@@ -179,6 +179,20 @@ pub(crate) struct ConstantLayout {
     pub(crate) num_def_values: u64,
 }
 
+impl Layout {
+    /// Layout and encoding of the values, for people.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Self::MiniBlock(m) => m.describe_values(),
+            Self::FullZip(z) => format!("full-zip {}", z.values.describe()),
+            Self::Constant(_) => "constant".to_owned(),
+            Self::Plain(p) => p.encoding.describe(),
+            Self::Sparse(s) => s.describe_values().1,
+            Self::Blob(b) => format!("blob {}", b.inner.describe()),
+        }
+    }
+}
+
 impl MiniBlockLayout {
     /// The encoding of the values, for people.
     pub(crate) fn describe_values(&self) -> String {

@@ -14,6 +14,7 @@ pub(crate) mod blob;
 mod descriptor;
 mod leaves;
 mod logical_type;
+mod order;
 mod parts;
 mod project;
 mod rules;
@@ -32,6 +33,7 @@ use crate::{FormatVersion, Limits, Result};
 
 pub use blob::BlobView;
 pub(crate) use leaves::{Leaf, LeafKind, Nesting, Parent, ParentField, parents_have_columns, path_part};
+pub(crate) use order::Order;
 pub(crate) use parts::{DescriptorParts, FieldPart};
 #[cfg(feature = "filter")]
 pub(crate) use project::{Part, distance, parse_path};

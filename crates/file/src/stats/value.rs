@@ -1,5 +1,7 @@
 //! A single value, in the terms of its column's type.
 
+use std::cmp::Ordering;
+
 use arrow_buffer::i256;
 
 /// A value in a column's own terms. Which variant it is follows from the column's type.
@@ -14,4 +16,18 @@ pub(crate) enum Value {
     Float(f64),
     /// Text and bytes.
     Bytes(Vec<u8>),
+}
+
+impl Value {
+    /// How two values of one column compare; `None` with NaN, and where they are of two kinds.
+    pub(crate) fn order(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => Some(a.cmp(b)),
+            (Self::Int(a), Self::Int(b)) => Some(a.cmp(b)),
+            (Self::Wide(a), Self::Wide(b)) => Some(a.cmp(b)),
+            (Self::Float(a), Self::Float(b)) => a.partial_cmp(b),
+            (Self::Bytes(a), Self::Bytes(b)) => Some(a.cmp(b)),
+            _ => None,
+        }
+    }
 }

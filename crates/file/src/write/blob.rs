@@ -20,9 +20,8 @@ use arrow_schema::{DataType, FieldRef};
 use bytes::Bytes;
 
 use crate::array::shred::LeafPath;
-use crate::choose::{self, Tuning};
+use crate::choose::{self, Encoded, Tuning};
 use crate::container::{ContainerEncoder, PADDING_BYTE};
-use crate::page::encode::EncodedPage;
 use crate::page::{BlobLayout, Layout, LeafPage};
 use crate::schema::{FieldKind, kind_of};
 use crate::{Error, Result};
@@ -52,17 +51,17 @@ pub(super) fn has_blobs(field: &arrow_schema::Field) -> bool {
 }
 
 /// The pages of a leaf's rows: for a blob, of its descriptors.
-pub(super) fn encode(page: LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Vec<EncodedPage>> {
+pub(super) fn encode(page: LeafPage, path: &LeafPath, tuning: &Tuning) -> Result<Encoded> {
     if !is_blob(path) {
         return choose::encode(page, tuning);
     }
     let (descriptors, layers) = page.into_descriptors()?;
-    let mut pages = choose::encode(descriptors, tuning)?;
-    for page in &mut pages {
+    let mut encoded = choose::encode(descriptors, tuning)?;
+    for page in &mut encoded.pages {
         let inner = Box::new(page.layout.clone());
         page.layout = Layout::Blob(BlobLayout { inner, layers: layers.clone() });
     }
-    Ok(pages)
+    Ok(encoded)
 }
 
 /// Appends the bytes of all blobs in `array` to the file; the array with descriptors in their place. `field` is the

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 
 use crate::array::shred::{LeafBuffer, LeafPath, Pushed, leaf_bytes};
-use crate::choose::{self, Tuning};
+use crate::choose::{self, Choice, Tuning};
 use crate::container::{NewPage, PageMessage};
 use crate::encoding::ValueType;
 use crate::page::LeafPage;
 use crate::page::plain::{self, PlainPageParts};
 use crate::schema::{Leaf, Parent};
+use crate::stats::{Collected, Collector};
 use crate::{Error, FormatVersion, Result};
 
 /// Rows of a page at most, so that no count inside a page passes 32 bits.
@@ -36,10 +37,14 @@ pub(super) struct ColumnWriter {
     /// Top-level row of the first one in `buffer`.
     first_row: u64,
     num_pages: u64,
+    /// Why its pages are as they are.
+    choices: Vec<Choice>,
     /// Structs and lists above that have columns of their own, outermost first.
     parents: Vec<Parent>,
     /// Items so far of each list among them.
     num_items: Vec<u64>,
+    /// Of a leaf with an order, if there are to be statistics.
+    statistics: Option<Collector>,
 }
 
 /// A page, and the column that it belongs to.
@@ -59,7 +64,24 @@ impl ColumnWriter {
             bounds: PageBounds { rows, ..bounds },
             first_row: 0,
             num_pages: 0,
+            choices: Vec::new(),
+            statistics: None,
         }
+    }
+
+    /// Gathers statistics of all rows; before any of them.
+    pub(super) fn collect(&mut self, statistics: Option<Collector>) {
+        self.statistics = statistics;
+    }
+
+    /// The statistics of all rows and the column's number, once.
+    pub(super) fn collected(&mut self) -> Option<(u32, Collected)> {
+        Some((self.column, self.statistics.take()?.finish()))
+    }
+
+    /// Why the pages so far are as they are.
+    pub(super) fn choices(&self) -> &[Choice] {
+        &self.choices
     }
 
     /// Bytes buffered.
@@ -131,6 +153,9 @@ impl ColumnWriter {
             return Ok(());
         }
         let mut page = self.buffer.take();
+        if let Some(statistics) = &mut self.statistics {
+            statistics.add(&page);
+        }
         if self.tuning.version == FormatVersion::V2_0 {
             if super::blob::is_blob(&self.path) {
                 page.mark_null_descriptors()?;
@@ -140,7 +165,8 @@ impl ColumnWriter {
         }
         let encoded = super::blob::encode(page, &self.path, &self.tuning)
             .map_err(|e| e.in_column(&self.path.path).in_page(self.num_pages))?;
-        for page in encoded {
+        self.choices.extend(encoded.choices);
+        for page in encoded.pages {
             let rows = page.num_rows as u64;
             let length = rows
                 .checked_mul(self.path.rows_scale() as u64)

@@ -18,10 +18,11 @@ use super::mapping::Mapping;
 use super::matching;
 use super::options::WriteOptions;
 use crate::array::shred::{LeafPath, check_structs, leaf_bytes, leaf_paths};
-use crate::choose::{Asked, Spec, Tuning};
-use crate::container::ContainerEncoder;
+use crate::choose::{Asked, Choice, Spec, Tuning};
+use crate::container::{ContainerEncoder, KIND_STATISTICS};
 use crate::schema::blob::view;
-use crate::schema::{BlobView, LeafKind, Schema};
+use crate::schema::{BlobView, LeafKind, Order, Schema};
+use crate::stats::{Collector, LEAST_USE, statistics_buffer};
 use crate::{Error, FormatVersion, Result};
 
 /// Arrow bytes from which on columns are worth spreading over threads.
@@ -92,11 +93,10 @@ impl FileEncoder {
             ))
             .in_column(path));
         }
-        for (path, _) in &options.encodings {
+        let named = options.encodings.iter().map(|(path, _)| (path, "an encoding"));
+        for (path, what) in named.chain(options.column_presets.iter().map(|(path, _)| (path, "a preset"))) {
             if !leaves.iter().any(|leaf| leaf.path == *path) {
-                return Err(Error::invalid(format!(
-                    "an encoding for column {path:?}, which the schema has not"
-                )));
+                return Err(Error::invalid(format!("{what} for column {path:?}, which the schema has not")));
             }
         }
         let bounds = PageBounds {
@@ -106,13 +106,16 @@ impl FileEncoder {
         let asked = Asked {
             version,
             compression: options.compression,
+            preset: options.preset,
+            thorough: options.thorough,
             max_chunk_values: options.max_chunk_values,
             max_chunk_bytes: options.max_chunk_bytes,
         };
         let mut container = ContainerEncoder::new(version, options.alignment, options.checksums)?
             .with_directory_above(options.directory_columns);
         let mut columns = Vec::with_capacity(paths.len());
-        for (mut path, leaf) in paths.into_iter().zip(leaves) {
+        let in_unions = stored.in_unions(&leaves);
+        for ((mut path, leaf), in_union) in paths.into_iter().zip(leaves).zip(&in_unions) {
             let forced = options.encodings.iter().find(|(p, _)| *p == leaf.path);
             let spec = match forced {
                 Some(_) if leaf.kind == LeafKind::Blob => {
@@ -126,6 +129,8 @@ impl FileEncoder {
                 None => Spec::default(),
             };
             let top = arrow.field(path.top);
+            let preset = options.column_presets.iter().find(|(p, _)| *p == leaf.path);
+            let asked = Asked { preset: preset.map_or(asked.preset, |(_, preset)| *preset), ..asked };
             let tuning = Tuning::new(&asked, spec, &path.field, top)?;
             path.path.clone_from(&leaf.path);
             if let Some(keys) = &mut path.dictionary {
@@ -134,7 +139,11 @@ impl FileEncoder {
             if version == FormatVersion::V2_0 && leaf.kind == LeafKind::Blob {
                 container.describe_as_blobs(leaf.column);
             }
-            columns.push(ColumnWriter::new(path, &leaf, tuning, bounds));
+            let mut column = ColumnWriter::new(path, &leaf, tuning, bounds);
+            let order = Order::of(&leaf).filter(|_| options.statistics && !*in_union);
+            let zone_rows = options.zone_rows.into();
+            column.collect(order.map(|order| Collector::new(order, zone_rows, in_unions.len())));
+            columns.push(column);
         }
         Ok(Self {
             container,
@@ -153,6 +162,12 @@ impl FileEncoder {
     /// Rows written so far.
     pub fn num_rows(&self) -> u64 {
         self.num_rows
+    }
+
+    /// For every stored column its path and, page by page so far, what was considered and chosen. Format version 2.0 has no
+    /// choice to speak of: no pages there.
+    pub fn choices(&self) -> impl Iterator<Item = (&str, &[Choice])> {
+        self.columns.iter().map(|column| (column.path.path.as_str(), column.choices()))
     }
 
     /// Bytes of the file so far, whether taken or not; what is buffered is not in yet.
@@ -245,7 +260,35 @@ impl FileEncoder {
         self.flush(usize::MAX)?;
         let pages = self.columns.iter_mut().map(ColumnWriter::finish).collect::<Result<_>>()?;
         self.add_pages(pages)?;
+        self.add_statistics()?;
         Ok(self.container.finish(&self.schema, self.num_rows)?.output)
+    }
+
+    /// Appends the statistics of all columns, as far as there is room for them.
+    fn add_statistics(&mut self) -> Result<()> {
+        let collected: Vec<_> = self.columns.iter_mut().filter_map(ColumnWriter::collected).collect();
+        if self.num_rows == 0 || collected.is_empty() {
+            return Ok(());
+        }
+        let num_columns = self.schema.num_columns;
+        // Who says how many bytes there are wants them used.
+        let (max_bytes, least_use) = match self.options.statistics_bytes {
+            Some(bytes) => (bytes, f64::MIN_POSITIVE),
+            None => (self.container.room_for_extra(num_columns.into()), LEAST_USE),
+        };
+        let zone_rows = self.options.zone_rows;
+        let buffer = statistics_buffer(
+            collected,
+            self.num_rows,
+            num_columns as usize,
+            zone_rows,
+            max_bytes,
+            least_use,
+        );
+        if let Some(buffer) = buffer {
+            self.container.add_extra(KIND_STATISTICS, buffer.into())?;
+        }
+        Ok(())
     }
 
     /// Arrow bytes of a batch as far as its columns are stored.

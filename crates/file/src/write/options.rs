@@ -1,6 +1,6 @@
 //! What can be asked of a writer.
 
-use crate::choose::Compression;
+use crate::choose::{Compression, Preset};
 use crate::{Error, FormatVersion, Result};
 
 /// Options of writing; start from the default and change what matters.
@@ -13,14 +13,27 @@ pub struct WriteOptions {
     pub alignment: u64,
     /// Whether checksums of everything are written; other readers do not look at them.
     pub checksums: bool,
+    /// Whether statistics of columns and their zones are written, by which filters pass over rows; other readers do not look at them.
+    pub statistics: bool,
+    /// Rows of a zone, at least 1. Zones of a column may be put together.
+    pub zone_rows: u32,
+    /// Bytes that statistics may have, zones of little use among them. By default they take what checksums leave of 0.15 % of the
+    /// file and 1 KiB.
+    pub statistics_bytes: Option<u64>,
     /// Arrow bytes buffered over all columns; beyond it the fullest columns become pages.
     pub memory_bytes: usize,
     /// Arrow bytes after which a column becomes a page.
     pub max_page_bytes: u64,
     /// Rows after which a column becomes a page.
     pub max_page_rows: Option<u64>,
-    /// General compression of values, unless field metadata says otherwise.
+    /// General compression of values, unless field metadata says otherwise. Anything but `Auto` takes the choice away from the preset.
     pub compression: Compression,
+    /// What the file is to be good at, unless field metadata (`lance-encoding:preset`) says otherwise for a column.
+    pub preset: Preset,
+    /// Presets of single columns, by path.
+    pub column_presets: Vec<(String, Preset)>,
+    /// Looks at whole pages instead of samples before encodings are chosen: slower, and hardly smaller.
+    pub thorough: bool,
     /// Values in a chunk at most, rounded down to a power of two; at least 2.
     pub max_chunk_values: Option<usize>,
     /// Bytes of values that a chunk aims at, at most; two values may pass it.
@@ -47,10 +60,16 @@ impl Default for WriteOptions {
             format_version: FormatVersion::V2_2,
             alignment: 64,
             checksums: true,
+            statistics: true,
+            zone_rows: 8192,
+            statistics_bytes: None,
             memory_bytes: 64 << 20,
             max_page_bytes: 8 << 20,
             max_page_rows: None,
             compression: Compression::Auto,
+            preset: Preset::Balanced,
+            column_presets: Vec::new(),
+            thorough: false,
             max_chunk_values: None,
             max_chunk_bytes: usize::MAX,
             encodings: Vec::new(),
@@ -72,6 +91,9 @@ impl WriteOptions {
         }
         if self.max_page_bytes == 0 || self.max_page_rows == Some(0) || self.memory_bytes == 0 {
             return Err(Error::invalid("page bytes, page rows and memory must be more than 0"));
+        }
+        if self.zone_rows == 0 {
+            return Err(Error::invalid("zones of no rows; they have at least 1"));
         }
         if self.max_chunk_values.is_some_and(|n| n < 2) {
             return Err(Error::invalid("a chunk holds at least 2 values"));

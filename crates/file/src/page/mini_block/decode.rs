@@ -125,6 +125,8 @@ enum Wanted<'a> {
     Points(&'a [u32]),
     /// Parts of a chunk that is decoded whole.
     Parts(&'a [Range<u32>]),
+    /// A part of the chunk that was decoded whole last.
+    Again(Range<u32>),
 }
 
 impl Wanted<'_> {
@@ -133,6 +135,7 @@ impl Wanted<'_> {
             Self::Range(r) => r.len(),
             Self::Points(p) => p.len(),
             Self::Parts(p) => p.iter().map(|r| r.len()).sum(),
+            Self::Again(r) => r.len(),
         }
     }
 }
@@ -168,6 +171,10 @@ fn append_values(
                 }
                 Ok(done)
             }
+            Wanted::Again(part) => match whole {
+                Some(whole) => out.extend(whole, part.start as usize..part.end as usize),
+                None => Ok(0),
+            },
         }
     };
     match &index.dictionary {
@@ -413,6 +420,8 @@ fn decode_lists(
     scratch: &mut PageScratch,
 ) -> Result<bool> {
     let mut loaded = None;
+    // The chunk whose values are in `scratch.whole`.
+    let mut whole = None;
     for (i, range) in rows.iter().enumerate() {
         let mut done = range.start;
         let chunks = rows_index.chunks(range);
@@ -425,8 +434,9 @@ fn decode_lists(
             }
             // More ranges in this chunk: decoding it whole once may pay.
             let shared = number == last && rows.get(i + 1).is_some_and(|r| r.start < rows_index.end(number));
+            let state = (&mut done, &mut whole);
             let complete =
-                append_chunk_rows(page, rows_index, number, &chunk, range, &mut done, shared, out, scratch)
+                append_chunk_rows(page, rows_index, number, &chunk, range, state, shared, out, scratch)
                     .map_err(|e| page.place(e, number))?;
             if !complete {
                 return Ok(false);
@@ -486,7 +496,8 @@ fn load_levels(
     Ok(())
 }
 
-/// Appends what chunk `number` holds of `range`, of which rows before `done` are in already.
+/// Appends what chunk `number` holds of `range`, of which rows before `done` are in already. `whole` is the chunk that
+/// was decoded whole last.
 #[expect(clippy::too_many_arguments, reason = "all of them are the state of one chunk")]
 fn append_chunk_rows(
     page: &MiniBlockPage<'_>,
@@ -494,7 +505,7 @@ fn append_chunk_rows(
     number: usize,
     chunk: &Chunk<'_>,
     range: &Range<u64>,
-    done: &mut u64,
+    (done, whole): (&mut u64, &mut Option<usize>),
     shared: bool,
     out: &mut LeafData,
     scratch: &mut PageScratch,
@@ -514,11 +525,19 @@ fn append_chunk_rows(
     let (v0, v1) = (scratch.visible[e0] as usize, scratch.visible[e1] as usize);
     let num_values = index.num_values(number);
     let buffers = chunk.buffers.as_slice();
-    let append = |values: Range<usize>, out: &mut LeafData, scratch: &mut PageScratch| {
-        let whole = shared && !index.reader.prefers_points(values.len(), num_values);
+    let mut append = |values: Range<usize>, out: &mut LeafData, scratch: &mut PageScratch| {
+        let pays = shared && !index.reader.prefers_points(values.len(), num_values);
         let part = [values.start as u32..values.end as u32];
-        let wanted = if whole { Wanted::Parts(&part) } else { Wanted::Range(values) };
-        append_values(index, buffers, num_values, &wanted, out, scratch)
+        let wanted = match whole {
+            Some(last) if *last == number => Wanted::Again(part[0].clone()),
+            _ if pays => Wanted::Parts(&part),
+            _ => Wanted::Range(values),
+        };
+        let done = append_values(index, buffers, num_values, &wanted, out, scratch)?;
+        if pays {
+            *whole = Some(number);
+        }
+        Ok::<_, Error>(done)
     };
     let mut taken = if v0 < v1 { append(v0..v1, out, scratch)? } else { 0 };
     let mut stop = e1;

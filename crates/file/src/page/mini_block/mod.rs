@@ -16,4 +16,4 @@ mod plan;
 pub(crate) use decode::{MiniBlockPage, decode};
 pub(crate) use encode::{MiniBlockChoice, encode};
 pub(crate) use index::MiniBlockIndex;
-pub(crate) use plan::{ChunkRule, Count, runs};
+pub(crate) use plan::{ChunkRule, Count, bytes_of as values_bytes, chunk_len, runs};

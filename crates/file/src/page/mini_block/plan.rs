@@ -107,8 +107,21 @@ impl EventEnds {
     }
 }
 
+/// Values of the chunk that begins with value `start`, as far as levels leave it to the values.
+pub(crate) fn chunk_len(values: &Values, start: usize, rule: &ChunkRule) -> usize {
+    let left = values.len() - start;
+    let mut count = 1usize << rule.max_values.max(2).ilog2().min(MAX_LOG_VALUES);
+    loop {
+        let taken = count.min(left);
+        if taken <= 2 || bytes_of(values, start..start + taken, rule.count) <= rule.target_bytes {
+            return taken;
+        }
+        count /= 2;
+    }
+}
+
 /// Bytes of some values as a chunk holds them, about.
-fn bytes_of(values: &Values, range: Range<usize>, count: Count) -> usize {
+pub(crate) fn bytes_of(values: &Values, range: Range<usize>, count: Count) -> usize {
     match values {
         Values::Null(_) => 0,
         Values::Bits(_) => range.len().div_ceil(8),

@@ -8,7 +8,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::array::shred::{LeafBuffer, leaf_paths};
-use crate::choose::{self, Asked, Compression, Spec, Tuning};
+use crate::choose::{self, Asked, Compression, Preset, Spec, Tuning};
 use crate::page::encode::EncodedPage;
 use crate::{FormatVersion, Limits, Result};
 
@@ -17,6 +17,8 @@ fn encode_field(field: Field, array: &ArrayRef, version: FormatVersion, spec: &s
     let asked = Asked {
         version,
         compression: Compression::Auto,
+        preset: Preset::Fast,
+        thorough: false,
         max_chunk_values: None,
         max_chunk_bytes: usize::MAX,
     };
@@ -24,7 +26,7 @@ fn encode_field(field: Field, array: &ArrayRef, version: FormatVersion, spec: &s
     let tuning = Tuning::new(&asked, spec, &path.field, &field)?;
     let mut buffer = LeafBuffer::new(path);
     buffer.push(array, 0..array.len(), false)?;
-    let mut pages = choose::encode(buffer.take(), &tuning)?;
+    let mut pages = choose::encode(buffer.take(), &tuning)?.pages;
     assert_eq!(pages.len(), 1);
     let page = pages.remove(0);
     // What was described is what a reader understands.

@@ -6,7 +6,7 @@ use pennon::convert::{
     BatchWriter, Batches, Format, Input, Output, ReadOptions, Reader, Staged, WriterOptions, compare_ordered,
     create_writer, schema_difference,
 };
-use pennon::{Compression, Error, FormatVersion, Result};
+use pennon::{Compression, Error, FormatVersion, Preset, Result};
 
 use crate::Outcome;
 use crate::args::{self, Columns, Filter, Source};
@@ -15,7 +15,7 @@ use crate::progress::Progress;
 /// Convert files between lance, parquet, arrow, csv and jsonl
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  pennon convert flights.parquet flights.lance\n  pennon convert a.csv b.csv both.lance --columns id,name\n  pennon convert flights.lance flights.parquet --compression zstd:9\n  pennon convert flights.lance late.parquet --where \"dep_delay > 60\"\n  cat rows.jsonl | pennon convert - rows.arrow\n\nSeveral sources must have equal schemas and are joined. The target is replaced when the new file is complete."
+    after_help = "Examples:\n  pennon convert flights.parquet flights.lance\n  pennon convert a.csv b.csv both.lance --columns id,name\n  pennon convert flights.lance flights.parquet --compression zstd:9\n  pennon convert flights.parquet flights.lance --preset small --column-preset tailnum=fast\n  pennon convert flights.lance late.parquet --where \"dep_delay > 60\"\n  cat rows.jsonl | pennon convert - rows.arrow\n\nSeveral sources must have equal schemas and are joined. The target is replaced when the new file is complete."
 )]
 pub(crate) struct Args {
     /// Sources, then the target; - is standard input or output
@@ -30,6 +30,15 @@ pub(crate) struct Args {
     /// Compression: auto, none, lz4, zstd or zstd:LEVEL
     #[arg(long, value_name = "METHOD", value_parser = compression, default_value = "auto")]
     compression: Compression,
+    /// What a Lance target is to be good at: balanced (small, and quick to single rows), fast (light encodings only) or small
+    #[arg(long, value_name = "PRESET", value_parser = preset)]
+    preset: Option<Preset>,
+    /// Another preset for one column of a Lance target; may be repeated
+    #[arg(long, value_name = "COLUMN=PRESET", value_parser = column_preset)]
+    column_preset: Vec<(String, Preset)>,
+    /// Choose the encodings of a Lance target from all of the data instead of samples: slower, and hardly smaller
+    #[arg(long)]
+    thorough: bool,
     /// Alignment of buffers in a Lance target
     #[arg(long, value_name = "BYTES", value_parser = ["64", "4096"])]
     align: Option<String>,
@@ -68,6 +77,15 @@ fn compression(text: &str) -> Result<Compression, String> {
             Compression::Zstd(Some(level.ok_or_else(wrong)?))
         }
     })
+}
+
+fn preset(text: &str) -> Result<Preset, String> {
+    text.parse().map_err(|_| format!("expected balanced, fast or small, found {text:?}"))
+}
+
+fn column_preset(text: &str) -> Result<(String, Preset), String> {
+    let (column, name) = text.rsplit_once('=').ok_or("expected COLUMN=PRESET, as in comment=small")?;
+    Ok((column.to_owned(), preset(name)?))
 }
 
 pub(crate) fn run(args: &Args) -> Result<Outcome> {
@@ -132,6 +150,9 @@ fn unfit(args: &Args, format: Format, target: &str, sources: &[String]) -> Optio
     // Options that say something about Lance files are no use for others.
     let given = [
         ("--format-version", args.format_version.is_some()),
+        ("--preset", args.preset.is_some()),
+        ("--column-preset", !args.column_preset.is_empty()),
+        ("--thorough", args.thorough),
         ("--align", args.align.is_some()),
         ("--max-page-bytes", args.max_page_bytes.is_some()),
         ("--no-checksums", args.no_checksums),
@@ -156,6 +177,9 @@ fn writer_options(args: &Args) -> Result<WriterOptions> {
     let mut options = WriterOptions::default();
     options.format_version = args.format_version.as_deref().map(str::parse::<FormatVersion>).transpose()?;
     options.compression = args.compression;
+    options.preset = args.preset.unwrap_or_default();
+    options.column_presets.clone_from(&args.column_preset);
+    options.thorough = args.thorough;
     options.alignment = args.align.as_deref().and_then(|a| a.parse().ok());
     options.max_page_bytes = args.max_page_bytes;
     options.memory_bytes = usize::try_from(args.columns.memory).ok();
