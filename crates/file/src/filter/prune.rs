@@ -19,7 +19,7 @@ use super::predicate::Comparison;
 use crate::stats::{Facts, Value};
 
 /// What a predicate can be in rows of which `facts` has what is known of each of its columns, in their order.
-pub(crate) fn verdict(node: &Node, facts: &[Option<&Facts>]) -> Outcomes {
+pub(super) fn verdict(node: &Node, facts: &[Option<&Facts>]) -> Outcomes {
     let of = |column: &usize| facts.get(*column).copied().flatten();
     match node {
         Node::Constant(value) => Outcomes::of(*value),
@@ -52,11 +52,6 @@ fn present(facts: &Facts) -> u64 {
     facts.values.saturating_sub(facts.nulls)
 }
 
-/// Values that are neither null nor NaN.
-fn ordered(facts: &Facts) -> u64 {
-    present(facts).saturating_sub(facts.nans)
-}
-
 /// What nulls make of every test but IS NULL.
 fn nulls(facts: &Facts) -> Outcomes {
     Outcomes::NULL.when(facts.nulls > 0)
@@ -69,7 +64,7 @@ fn of_test(test: &Test, facts: &Facts) -> Outcomes {
     }
     // NaN compares false with everything and is in no list.
     let of_nan = Outcomes::of(*test == Test::IsNan).when(facts.nans > 0);
-    let of_others = of_ordered(test, &Span::of(facts)).when(ordered(facts) > 0);
+    let of_others = of_ordered(test, &Span::of(facts)).when(facts.ordered() > 0);
     nulls(facts).union(of_nan).union(of_others)
 }
 
@@ -93,7 +88,7 @@ fn of_columns(op: Comparison, left: &Facts, right: &Facts) -> Outcomes {
     let some_value = present(left) > 0 && present(right) > 0;
     let of_nan = Outcomes::FALSE.when(some_value && (left.nans > 0 || right.nans > 0));
     let orders = Span::of(left).orders_of(&Span::of(right));
-    let of_others = of_orders(op, orders).when(ordered(left) > 0 && ordered(right) > 0);
+    let of_others = of_orders(op, orders).when(left.ordered() > 0 && right.ordered() > 0);
     null.union(of_nan).union(of_others)
 }
 
@@ -113,18 +108,6 @@ struct Orders {
     none: bool,
 }
 
-/// How two values compare: `None` with NaN, and where they are of two kinds. Zeros of either sign are equal.
-pub(super) fn order(a: &Value, b: &Value) -> Option<Ordering> {
-    match (a, b) {
-        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
-        (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
-        (Value::Wide(a), Value::Wide(b)) => Some(a.cmp(b)),
-        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
-        (Value::Bytes(a), Value::Bytes(b)) => Some(a.cmp(b)),
-        _ => None,
-    }
-}
-
 impl<'a> Span<'a> {
     fn of(facts: &'a Facts) -> Self {
         Self { min: facts.min.as_ref().map(|b| &b.value), max: facts.max.as_ref().map(|b| &b.value) }
@@ -132,11 +115,11 @@ impl<'a> Span<'a> {
 
     /// The one value that all are equal to.
     fn single(&self) -> Option<&'a Value> {
-        self.min.filter(|min| self.max.is_some_and(|max| order(min, max) == Some(Ordering::Equal)))
+        self.min.filter(|min| self.max.is_some_and(|max| min.order(max) == Some(Ordering::Equal)))
     }
 
     fn orders(&self, with: &Value) -> Orders {
-        if order(with, with).is_none() {
+        if with.order(with).is_none() {
             // Nothing has an order with NaN.
             return Orders { less: false, equal: false, greater: false, none: true };
         }
@@ -145,7 +128,7 @@ impl<'a> Span<'a> {
 
     fn orders_of(&self, with: &Span<'_>) -> Orders {
         // `None` tells nothing: the side is open, or the bounds cannot be compared.
-        let between = |a: Option<&Value>, b: Option<&Value>| order(a?, b?);
+        let between = |a: Option<&Value>, b: Option<&Value>| a?.order(b?);
         let (low, high) = (between(self.min, with.max), between(self.max, with.min));
         Orders {
             less: low.is_none_or(Ordering::is_lt),
@@ -179,11 +162,11 @@ fn of_list(list: &[Value], span: &Span<'_>) -> Outcomes {
         let whole = Span { min: list.first(), max: list.last() };
         return Outcomes::FALSE.union(Outcomes::TRUE.when(span.orders_of(&whole).equal));
     };
-    if order(min, first).is_none() || order(max, first).is_none() {
+    if min.order(first).is_none() || max.order(first).is_none() {
         return Outcomes::KNOWN;
     }
-    let from = list.partition_point(|v| order(v, min) == Some(Ordering::Less));
-    let to = list.partition_point(|v| order(v, max) != Some(Ordering::Greater));
+    let from = list.partition_point(|v| v.order(min) == Some(Ordering::Less));
+    let to = list.partition_point(|v| v.order(max) != Some(Ordering::Greater));
     let inside = to.saturating_sub(from) as u128;
     let all = num_between(min, max) == Some(inside);
     Outcomes::TRUE.when(inside > 0).union(Outcomes::FALSE.when(!all))
@@ -194,7 +177,7 @@ fn num_between(min: &Value, max: &Value) -> Option<u128> {
     match (min, max) {
         (Value::Bool(min), Value::Bool(max)) => Some(1 + u128::from(min != max)),
         (Value::Int(min), Value::Int(max)) if min <= max => max.abs_diff(*min).checked_add(1),
-        _ => (order(min, max) == Some(Ordering::Equal)).then_some(1),
+        _ => (min.order(max) == Some(Ordering::Equal)).then_some(1),
     }
 }
 
@@ -269,9 +252,9 @@ mod tests {
 
     /// What statistics say of values, as exactly as can be.
     fn facts(values: &[Option<Value>]) -> Facts {
-        let is_nan = |v: &&Value| order(v, v).is_none();
+        let is_nan = |v: &&Value| v.order(v).is_none();
         let known = || values.iter().flatten();
-        let least = |a: &&Value, b: &&Value| order(a, b).expect("an order");
+        let least = |a: &&Value, b: &&Value| a.order(b).expect("an order");
         let others = || known().filter(|v| !is_nan(v));
         let bound = |value: Option<&Value>| value.map(|v| stats::Bound { value: v.clone(), exact: true });
         Facts {
