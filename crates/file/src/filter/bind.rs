@@ -1,5 +1,7 @@
 //! A predicate and a schema: columns found, literals brought to their types.
 
+use std::cmp::Ordering;
+
 use arrow_array::RecordBatch;
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
@@ -9,9 +11,10 @@ use super::fit::{fit, value_type};
 use super::lex::{MAX_QUOTED, shortened};
 use super::like::Pattern;
 use super::literal::Literal;
+use super::outcomes::Outcomes;
 use super::predicate::{Comparison, Operand, Predicate};
 use crate::schema::{Part, distance, parse_path, path_part, type_name};
-use crate::stats::Value;
+use crate::stats::{Facts, Value};
 use crate::{Error, Result};
 
 /// How deep a predicate may nest.
@@ -56,6 +59,7 @@ pub(crate) enum Node {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Test {
     Compare(Comparison, Value),
+    /// Ascending, each once, without NaN, which is in no list.
     In(Vec<Value>),
     StartsWith(Vec<u8>),
     Like(Pattern),
@@ -96,6 +100,16 @@ impl Bound {
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         super::evaluate::evaluate(self, batch)
     }
+
+    /// What the predicate can be in rows of which `facts` has what is known of each of its columns.
+    pub(crate) fn verdict(&self, facts: &[Option<&Facts>]) -> Outcomes {
+        super::prune::verdict(&self.root, facts)
+    }
+
+    /// Where each of its columns is: positions from the top level down through structs.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &[usize]> {
+        self.columns.iter().map(|column| column.steps.as_slice())
+    }
 }
 
 struct Binder<'a> {
@@ -132,7 +146,11 @@ impl Binder<'_> {
             Predicate::In { column, list, negated } => {
                 let column = self.column(column)?;
                 let of = &self.columns[column];
-                let list = list.iter().map(|l| fit(l, &of.data_type, &of.path)).collect::<Result<_>>()?;
+                let mut list: Vec<Value> =
+                    list.iter().map(|l| fit(l, &of.data_type, &of.path)).collect::<Result<_>>()?;
+                list.retain(|value| value.order(value).is_some());
+                list.sort_unstable_by(|a, b| a.order(b).unwrap_or(Ordering::Equal));
+                list.dedup_by(|a, b| a.order(b) == Some(Ordering::Equal));
                 negate(*negated, Node::Test { column, test: Test::In(list) })
             }
             Predicate::Like { column, pattern, escape, negated } => {

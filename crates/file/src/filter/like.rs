@@ -56,6 +56,17 @@ impl Pattern {
             (None, ..) => Self::Steps(Steps::new(&parts)),
         })
     }
+
+    /// Whether one text is what the pattern says.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        match self {
+            Self::Exact(t) => text == t,
+            Self::Prefix(t) => text.starts_with(t.as_str()),
+            Self::Suffix(t) => text.ends_with(t.as_str()),
+            Self::Inside(t) => text.contains(t.as_str()),
+            Self::Steps(steps) => steps.matches(text, &mut Vec::new()),
+        }
+    }
 }
 
 /// A pattern in parts, with no two `%` side by side.
@@ -124,6 +135,15 @@ impl Steps {
             steps.push(Step::Skip(piece.len() - last));
         }
         Self { start, steps, end }
+    }
+
+    /// What every text begins with that the pattern says.
+    pub(super) fn prefix(&self) -> String {
+        let one = |part: &Part| match part {
+            Part::One(c) => Some(*c),
+            _ => None,
+        };
+        self.start.iter().map_while(one).collect()
     }
 
     /// Whether a whole text is what the pattern says. `state` is memory, whatever is in it.
@@ -253,13 +273,7 @@ mod tests {
 
     fn check(pattern: &str, text: &str, state: &mut Vec<u64>) {
         let expected = oracle(pattern, text);
-        let found = match Pattern::new(pattern, None).expect("no escape") {
-            Pattern::Exact(t) => text == t,
-            Pattern::Prefix(t) => text.starts_with(&t),
-            Pattern::Suffix(t) => text.ends_with(&t),
-            Pattern::Inside(t) => text.contains(&t),
-            Pattern::Steps(steps) => steps.matches(text, state),
-        };
+        let found = Pattern::new(pattern, None).expect("no escape").matches(text);
         assert_eq!(found, expected, "{text} LIKE {pattern}");
         let steps = Steps::new(&parts(pattern, None).expect("no escape"));
         assert_eq!(steps.matches(text, state), expected, "{text} LIKE {pattern} in steps");

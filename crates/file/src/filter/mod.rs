@@ -42,8 +42,10 @@ mod lex;
 mod like;
 mod literal;
 mod mask;
+mod outcomes;
 mod parse;
 mod predicate;
+mod prune;
 mod select;
 #[cfg(test)]
 mod tests;

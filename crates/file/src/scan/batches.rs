@@ -26,6 +26,9 @@ pub struct Scan {
     pub(super) blobs: BlobView,
     #[cfg(feature = "filter")]
     pub(super) filter: Option<crate::filter::Predicate>,
+    /// Whether the filter is told by statistics which rows to look at.
+    #[cfg(feature = "filter")]
+    pub(super) statistics: bool,
 }
 
 impl Scan {
@@ -43,6 +46,8 @@ impl Scan {
             blobs: BlobView::default(),
             #[cfg(feature = "filter")]
             filter: None,
+            #[cfg(feature = "filter")]
+            statistics: true,
         }
     }
 

@@ -1,16 +1,18 @@
-//! Counting the rows that pass a predicate: its columns are read, and no others.
+//! Counting the rows that pass a predicate: its columns are read where statistics do not tell, and no others.
 
 use std::ops::Range;
 
 use super::batches::Scan;
 use super::filtered::{bound, prefer_mapping};
 use super::parallel::Workers;
+use super::zones::{Outlook, Pieces};
 use crate::Result;
 use crate::filter::Predicate;
 use crate::read::File;
 
 impl Scan {
-    /// Counts the rows that the scan would hand out. With a filter its columns are read, without one nothing is.
+    /// Counts the rows that the scan would hand out. With a filter its columns are read where statistics do not tell,
+    /// without one nothing is.
     ///
     /// # Errors
     /// Those of [`batches`](Self::batches), and what reading meets.
@@ -20,26 +22,29 @@ impl Scan {
             return Ok((self.rows.end - self.rows.start).min(self.limit));
         };
         let (tests, bound) = bound(&self, &predicate)?;
-        prefer_mapping(&self);
-        let step = (self.batch_rows as u64).min(tests.rows_for(self.rows.start, self.batch_bytes));
-        let mut left = self.rows.clone();
-        let mut plan = move || {
-            let task = left.start..left.end.min(left.start.saturating_add(step.saturating_mul(4)));
-            left.start = task.end;
-            (!task.is_empty()).then_some(task)
-        };
+        let outlook = Outlook::of(&self, &tests, &bound)?;
+        let mut total = outlook.num_passing();
+        let num_left = outlook.num_rows() - total;
+        let mut left = Pieces::new(outlook.stretches.into_iter().filter(|s| !s.passes));
+        let Some((first, _)) = left.first() else { return Ok(total.min(self.limit)) };
+        prefer_mapping(&self, num_left);
+        let step = (self.batch_rows as u64).min(tests.rows_for(first, self.batch_bytes));
+        let mut plan = move || left.next(step.saturating_mul(4)).map(|piece| piece.rows);
         let budget = self.batch_bytes;
-        let run = move |task: &Range<u64>| {
-            let (mut at, mut count) = (task.start, 0);
-            while at < task.end {
-                let (batch, rows) = tests.read_batch(at..task.end.min(at.saturating_add(step)), budget)?;
-                count += bound.evaluate(&batch)?.count_set_bits() as u64;
-                at += rows;
+        let run = move |task: &Vec<Range<u64>>| {
+            let mut count = 0;
+            for range in task {
+                let mut at = range.start;
+                while at < range.end {
+                    let (batch, rows) =
+                        tests.read_batch(at..range.end.min(at.saturating_add(step)), budget)?;
+                    count += bound.evaluate(&batch)?.count_set_bits() as u64;
+                    at += rows;
+                }
             }
             Ok(count)
         };
-        let mut total = 0u64;
-        if self.threads > 1 && self.rows.end - self.rows.start > step {
+        if self.threads > 1 && num_left > step && total < self.limit {
             let mut workers = Workers::start(plan, run, self.threads);
             while total < self.limit
                 && let Some((count, _)) = workers.next()

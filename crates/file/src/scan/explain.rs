@@ -1,7 +1,8 @@
 //! What a scan or a take would read, told from the pages' descriptions before any page is touched.
 //!
 //! Pages are counted whole: a scan of some rows reads the chunks that hold them, a take the chunks or rows that it wants, so
-//! `bytes` is what is read at most. With a filter, its columns are read in any case, and the others where rows pass.
+//! `bytes` is what is read at most. With a filter, its columns are read where statistics leave it open whether rows pass, and the
+//! others where rows pass.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ pub struct Explanation {
     pub columns: Vec<String>,
     /// Those among them that a filter looks at.
     pub filter_columns: Vec<String>,
-    /// Rows that are looked at.
+    /// Rows that are looked at, or known to pass; with a filter those are left out that statistics rule out.
     pub rows: u64,
     /// Pages that hold them.
     pub pages: u64,
@@ -27,10 +28,12 @@ pub struct Explanation {
     pub bytes: u64,
     /// Bytes of those of the filter's columns, which are read whatever passes.
     pub filter_bytes: u64,
+    /// Bytes of the filter's columns' statistics, which are read once in the life of a handle and not among `bytes`.
+    pub statistics_bytes: u64,
 }
 
 impl Scan {
-    /// Says what the scan would read. Reads metadata and no page.
+    /// Says what the scan would read. Reads metadata, statistics of the filter's columns, and no page.
     ///
     /// ```no_run
     /// let file = pennon_file::File::open("flights.lance")?;
@@ -44,22 +47,38 @@ impl Scan {
     pub fn explain(&self) -> Result<Explanation> {
         self.check_rows()?;
         let projected = self.file.project_as(self.columns.as_deref(), self.blobs)?;
-        let mut found = Explanation::default();
         #[cfg(feature = "filter")]
-        let (tests, rows) = match &self.filter {
-            Some(predicate) => (super::filtered::bound(self, predicate)?.0.columns, self.rows.clone()),
-            None => (Vec::new(), self.unfiltered_rows()),
-        };
-        #[cfg(not(feature = "filter"))]
-        let (tests, rows) = (Vec::<Arc<Column>>::new(), self.unfiltered_rows());
-        found.rows = rows.end - rows.start;
-        let rows: Vec<_> = std::iter::once(rows).filter(|r| !r.is_empty()).collect();
-        for column in &tests {
-            found.filter_columns.push(column.leaf.path.clone());
+        if let Some(predicate) = &self.filter {
+            return self.explain_filter(projected, predicate);
         }
-        found.add(tests, &rows);
-        found.filter_bytes = found.bytes;
-        found.add(projected.columns, &rows);
+        let mut found = Explanation::default();
+        let rows = self.unfiltered_rows();
+        found.rows = rows.end - rows.start;
+        found.add(projected.columns, &Vec::from_iter((!rows.is_empty()).then_some(rows)));
+        Ok(found)
+    }
+
+    #[cfg(feature = "filter")]
+    fn explain_filter(
+        &self,
+        projected: super::Projected,
+        predicate: &crate::filter::Predicate,
+    ) -> Result<Explanation> {
+        let (tests, bound) = super::filtered::bound(self, predicate)?;
+        let outlook = super::zones::Outlook::of(self, &tests, &bound)?;
+        let looked_at = outlook.looked_at();
+        let mut filter = Explanation::default();
+        filter.add(tests.columns.clone(), &looked_at);
+        let mut found = Explanation {
+            filter_columns: tests.columns.iter().map(|c| c.leaf.path.clone()).collect(),
+            rows: outlook.num_rows(),
+            filter_bytes: filter.bytes,
+            statistics_bytes: outlook.statistics_bytes,
+            ..Explanation::default()
+        };
+        found.add(projected.columns, &outlook.rows());
+        // Those that are not handed out are read where the filter looks.
+        found.add(tests.columns, &looked_at);
         Ok(found)
     }
 

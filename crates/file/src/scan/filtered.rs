@@ -6,7 +6,8 @@
 //!        batch ◀── other columns, of these rows alone ◀─────────┘   columns of the predicate are not read again
 //! ```
 //!
-//! A task is as many rows as a batch's worth of them will pass, by what has passed so far: of wide rows that all pass
+//! Rows of which none can pass, by statistics of zones (`zones.rs`), are in no task; those that all pass are read without being
+//! looked at. A task is as many rows as a batch's worth of them will pass, by what has passed so far: of wide rows that all pass
 //! a few, of a search for one row in millions a million. Batches without rows are not handed out.
 
 use std::ops::Range;
@@ -20,6 +21,7 @@ use super::batch::{Projected, no_progress};
 use super::batches::{Batches, From, Scan};
 use super::gaps::rows_of;
 use super::parallel::Workers;
+use super::zones::{Outlook, Piece, Pieces, num_rows};
 use crate::column::Column;
 use crate::filter::{Bound, Predicate, concat, ranges_of, select};
 use crate::ranges::{drop_first, first_of};
@@ -54,11 +56,20 @@ impl Scan {
         });
         self
     }
+
+    /// Whether the filter is told by the file's statistics which rows to look at: what is handed out is the same.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn use_statistics(mut self, on: bool) -> Self {
+        self.statistics = on;
+        self
+    }
 }
 
-pub(super) fn prefer_mapping(scan: &Scan) {
+/// `num_rows` are to be read.
+pub(super) fn prefer_mapping(scan: &Scan, num_rows: u64) {
     // As without a filter: more than a batch is worth a mapping.
-    if scan.rows.end - scan.rows.start >= scan.batch_rows.min(1024) as u64 {
+    if num_rows >= scan.batch_rows.min(1024) as u64 {
         scan.file.source().prefer_mapping();
     }
 }
@@ -88,13 +99,16 @@ pub(super) fn bound(scan: &Scan, predicate: &Predicate) -> Result<(Projected, Bo
 /// Starts a filtered scan.
 pub(super) fn batches(scan: &Scan, projected: Arc<Projected>, predicate: &Predicate) -> Result<Batches> {
     let (tests, bound) = bound(scan, predicate)?;
-    prefer_mapping(scan);
+    let outlook = Outlook::of(scan, &tests, &bound)?;
+    let num_rows = outlook.num_rows();
+    prefer_mapping(scan, num_rows);
     let search = Arc::new(Search::new(projected.clone(), tests, bound, scan));
-    let mut plan = Plan { search: search.clone(), rows: scan.rows.clone() };
-    let small = scan.rows.end - scan.rows.start <= search.batch_rows(scan.rows.start);
+    let pieces = Pieces::new(outlook.stretches);
+    let small = pieces.first().is_none_or(|(first, _)| num_rows <= search.batch_rows(first));
+    let mut plan = Plan { search: search.clone(), pieces, left: scan.limit };
     let tasks = if scan.threads > 1 && !small && scan.limit > 0 {
         let workers = search.clone();
-        let run = move |task: &Range<u64>| workers.run(task.clone());
+        let run = move |task: &Piece| workers.run(task.clone());
         Tasks::Workers(Workers::start(move || plan.next(), run, scan.threads))
     } else {
         Tasks::Here(plan)
@@ -125,17 +139,24 @@ pub(super) struct Search {
 #[derive(Debug)]
 struct Plan {
     search: Arc<Search>,
-    rows: Range<u64>,
+    pieces: Pieces,
+    /// The limit, less the rows known to pass that are in tasks already.
+    left: u64,
 }
 
 impl Plan {
-    fn next(&mut self) -> Option<Range<u64>> {
-        if self.rows.is_empty() {
-            return None;
+    fn next(&mut self) -> Option<Piece> {
+        let (start, passes) = self.pieces.first().filter(|_| self.left > 0)?;
+        if !passes {
+            return self.pieces.next(self.search.task_rows(start));
         }
-        let start = self.rows.start;
-        let task = start..self.rows.end.min(start.saturating_add(self.search.task_rows(start)));
-        self.rows.start = task.end;
+        let mut task = self.pieces.next(self.search.batch_rows(start).min(self.left))?;
+        if let [rows] = task.rows.as_mut_slice() {
+            let end = self.search.output.cut(rows.clone());
+            self.pieces.put_back(end..rows.end, true);
+            rows.end = end;
+        }
+        self.left -= num_rows(&task.rows);
         Some(task)
     }
 }
@@ -152,7 +173,7 @@ struct Found {
     /// The first batch of them.
     first: Option<RecordBatch>,
     /// Rows of the task that were not looked at.
-    rows: Range<u64>,
+    rows: Vec<Range<u64>>,
 }
 
 impl Search {
@@ -185,21 +206,38 @@ impl Search {
         (wanted as u64).clamp(target.min(self.batch_rows), self.batch_rows.saturating_mul(TASK_BATCHES))
     }
 
-    /// Looks at rows until a batch of them has passed, and reads it.
-    fn run(&self, mut rows: Range<u64>) -> Result<Found> {
-        let target = self.batch_rows(rows.start).min(self.limit);
-        let step = self.tests.rows_for(rows.start, self.batch_bytes).min(self.batch_rows);
+    fn run(&self, task: Piece) -> Result<Found> {
+        let mut found = if task.passes {
+            // What the predicate looks at is read with the rest.
+            let ranges = first_of(&task.rows, self.limit);
+            Found { ranges, kept: vec![None; self.kept.len()], most: u64::MAX, first: None, rows: Vec::new() }
+        } else {
+            self.look(task.rows)?
+        };
+        found.first = self.batch(&mut found)?;
+        Ok(found)
+    }
+
+    /// Looks at rows until a batch of them has passed.
+    fn look(&self, mut rows: Vec<Range<u64>>) -> Result<Found> {
+        let start = rows.first().map_or(0, |range| range.start);
+        let target = self.batch_rows(start).min(self.limit);
+        let step = self.tests.rows_for(start, self.batch_bytes).min(self.batch_rows);
         let mut ranges: Vec<Range<u64>> = Vec::new();
         let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.kept.len()];
         let mut count = 0;
-        while !rows.is_empty() && count < target {
-            let part = rows.start..rows.end.min(rows.start.saturating_add(step));
+        let mut at = 0;
+        while count < target
+            && let Some(left) = rows.get_mut(at)
+        {
+            let part = left.start..left.end.min(left.start.saturating_add(step));
             let (batch, seen) = self.tests.read_batch(part.clone(), self.batch_bytes)?;
             let bits = self.bound.evaluate(&batch)?;
             let passed = bits.count_set_bits() as u64;
             self.seen.fetch_add(seen, Ordering::Relaxed);
             self.passed.fetch_add(passed, Ordering::Relaxed);
-            rows.start += seen;
+            left.start += seen;
+            at += usize::from(left.is_empty());
             if passed == 0 {
                 continue;
             }
@@ -220,9 +258,8 @@ impl Search {
         }
         let ranges = first_of(&ranges, self.limit);
         let kept = parts.iter().map(|parts| concat(parts)).collect::<Result<Vec<_>>>()?;
-        let mut found = Found { ranges, kept, most: u64::MAX, first: None, rows };
-        found.first = self.batch(&mut found)?;
-        Ok(found)
+        rows.drain(..at);
+        Ok(Found { ranges, kept, most: u64::MAX, first: None, rows })
     }
 
     /// The next batch of what was found.
@@ -338,7 +375,7 @@ pub(super) struct Filtered {
 #[derive(Debug)]
 enum Tasks {
     Here(Plan),
-    Workers(Workers<Range<u64>, Found>),
+    Workers(Workers<Piece, Found>),
 }
 
 impl Filtered {
@@ -376,9 +413,9 @@ impl Filtered {
                 }
                 // Rows of the task that are left are looked at here.
                 Ok(None) => {
-                    let rows = self.current.take().map_or(0..0, |found| found.rows);
+                    let rows = self.current.take().map_or(Vec::new(), |found| found.rows);
                     if !rows.is_empty() {
-                        match self.search.run(rows) {
+                        match self.search.run(Piece { rows, passes: false }) {
                             Ok(found) => self.current = Some(found),
                             Err(e) => return Some(Err(self.search.output.in_file(e))),
                         }

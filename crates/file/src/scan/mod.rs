@@ -3,7 +3,7 @@
 //! ```text
 //! scan   row range ──▶ tasks of about one batch each ──▶ workers ──▶ batches in order
 //! take   row numbers ──▶ distinct rows, ascending ──▶ leaf data ──▶ rows in the order asked
-//! filter row range ──▶ the predicate's columns ──▶ rows that pass ──▶ the other columns of these rows
+//! filter row range ──▶ zones of which rows may pass ──▶ the predicate's columns ──▶ rows that pass ──▶ the other columns of these
 //! ```
 //!
 //! A byte budget bounds every batch: tasks are sized by what the pages' descriptions promise, and where
@@ -22,6 +22,8 @@ mod gaps;
 mod laws;
 mod parallel;
 mod take;
+#[cfg(feature = "filter")]
+mod zones;
 
 pub(crate) use batch::Projected;
 pub use batches::{Batches, Scan};

@@ -1,0 +1,216 @@
+//! Which rows a filter has to look at, by statistics of its columns.
+//!
+//! ```text
+//! rows            0        8192      16384      24576      32768
+//! zones of a      ├─────────┼──────────┼──────────┼──────────┤
+//! zones of b      ├────────────────────┼─────────────────────┤     put together in twos
+//! verdict           no row   some rows   every row  no row
+//! stretches                 ├──────────┼──────────┤
+//!                            looked at   passes
+//! ```
+//!
+//! What a predicate can be in a zone is told by `filter/prune.rs`. Rows of which none can pass belong to no stretch.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Fields};
+
+use super::batch::Projected;
+use super::batches::Scan;
+use crate::Result;
+use crate::filter::Bound;
+use crate::schema::path_part;
+use crate::stats::{ColumnFacts, Facts};
+
+/// Rows side by side of which the same is known; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) rows: Range<u64>,
+    /// The predicate is TRUE for each of them.
+    pub(super) passes: bool,
+}
+
+/// The rows of a scan that may pass its predicate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Outlook {
+    /// Ascending; two that touch differ in whether they pass.
+    pub(super) stretches: Vec<Stretch>,
+    /// Bytes of the statistics that say so.
+    pub(super) statistics_bytes: u64,
+}
+
+impl Outlook {
+    /// Reads the statistics of a predicate's columns, if the scan is to use them and the handle has not got them yet.
+    pub(super) fn of(scan: &Scan, tests: &Projected, bound: &Bound) -> Result<Self> {
+        let mut outlook = Self::default();
+        if !scan.statistics {
+            outlook.push(scan.rows.clone(), false);
+            return Ok(outlook);
+        }
+        let known = facts_of(scan, tests, bound)?;
+        let mut counted: Vec<*const ColumnFacts> = Vec::new();
+        for column in known.iter().flatten() {
+            if !counted.contains(&Arc::as_ptr(column)) {
+                counted.push(Arc::as_ptr(column));
+                outlook.statistics_bytes = outlook.statistics_bytes.saturating_add(column.bytes);
+            }
+        }
+        let known: Vec<Option<&ColumnFacts>> = known.iter().map(Option::as_deref).collect();
+        outlook.look(scan.rows.clone(), bound, &known);
+        Ok(outlook)
+    }
+
+    fn look(&mut self, rows: Range<u64>, bound: &Bound, known: &[Option<&ColumnFacts>]) {
+        let mut facts: Vec<Option<&Facts>> = known.iter().map(|c| c.map(|c| &c.file)).collect();
+        let mut judge = |rows: Range<u64>, facts: &[Option<&Facts>]| {
+            let verdict = bound.verdict(facts);
+            if !verdict.excludes_true() {
+                self.push(rows, verdict.is_only_true());
+            }
+            verdict.excludes_true() || verdict.is_only_true()
+        };
+        // What is known of all rows may tell already.
+        let all = bound.verdict(&facts);
+        if all.excludes_true() || all.is_only_true() || known.iter().flatten().all(|c| c.zones.is_empty()) {
+            judge(rows, &facts);
+            return;
+        }
+        let mut at = rows.start;
+        while at < rows.end {
+            let mut end = rows.end;
+            for (facts, column) in facts.iter_mut().zip(known) {
+                if let Some(column) = column.filter(|c| !c.zones.is_empty() && c.zone_rows > 0) {
+                    let zone = at / column.zone_rows;
+                    end = end.min((zone + 1).saturating_mul(column.zone_rows));
+                    *facts = usize::try_from(zone).ok().and_then(|zone| column.zones.get(zone));
+                }
+            }
+            judge(at..end, &facts);
+            at = end;
+        }
+    }
+
+    fn push(&mut self, rows: Range<u64>, passes: bool) {
+        match self.stretches.last_mut() {
+            _ if rows.is_empty() => {}
+            Some(last) if last.rows.end == rows.start && last.passes == passes => last.rows.end = rows.end,
+            _ => self.stretches.push(Stretch { rows, passes }),
+        }
+    }
+
+    /// Rows of all stretches.
+    pub(super) fn num_rows(&self) -> u64 {
+        num_rows(self.stretches.iter().map(|s| &s.rows))
+    }
+
+    /// Rows that pass, whatever the others do.
+    pub(super) fn num_passing(&self) -> u64 {
+        num_rows(self.stretches.iter().filter(|s| s.passes).map(|s| &s.rows))
+    }
+
+    /// The rows of stretches that are to be looked at.
+    pub(super) fn looked_at(&self) -> Vec<Range<u64>> {
+        self.stretches.iter().filter(|s| !s.passes).map(|s| s.rows.clone()).collect()
+    }
+
+    /// The rows of all stretches; those of two that touch are one range.
+    pub(super) fn rows(&self) -> Vec<Range<u64>> {
+        let mut rows: Vec<Range<u64>> = Vec::new();
+        for stretch in &self.stretches {
+            match rows.last_mut() {
+                Some(last) if last.end == stretch.rows.start => last.end = stretch.rows.end,
+                _ => rows.push(stretch.rows.clone()),
+            }
+        }
+        rows
+    }
+}
+
+/// Stretches that are handed out in pieces.
+#[derive(Debug)]
+pub(super) struct Pieces(VecDeque<Stretch>);
+
+/// Rows that belong together, of one or several stretches of which the same is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Ascending, disjoint; none is empty.
+    pub(super) rows: Vec<Range<u64>>,
+    pub(super) passes: bool,
+}
+
+impl Pieces {
+    pub(super) fn new(stretches: impl IntoIterator<Item = Stretch>) -> Self {
+        Self(stretches.into_iter().collect())
+    }
+
+    /// The first of the rows that are left.
+    pub(super) fn first(&self) -> Option<(u64, bool)> {
+        self.0.front().map(|stretch| (stretch.rows.start, stretch.passes))
+    }
+
+    /// The next rows, at most so many.
+    pub(super) fn next(&mut self, mut most: u64) -> Option<Piece> {
+        let passes = self.0.front()?.passes;
+        let mut piece = Piece { rows: Vec::new(), passes };
+        while most > 0
+            && let Some(stretch) = self.0.front_mut().filter(|s| s.passes == passes)
+        {
+            let rows = stretch.rows.start..stretch.rows.end.min(stretch.rows.start.saturating_add(most));
+            most -= rows.end - rows.start;
+            stretch.rows.start = rows.end;
+            if stretch.rows.is_empty() {
+                self.0.pop_front();
+            }
+            piece.rows.push(rows);
+        }
+        Some(piece)
+    }
+
+    /// Puts back rows from the end of the last piece.
+    pub(super) fn put_back(&mut self, rows: Range<u64>, passes: bool) {
+        match self.0.front_mut() {
+            _ if rows.is_empty() => {}
+            Some(next) if next.rows.start == rows.end && next.passes == passes => {
+                next.rows.start = rows.start
+            }
+            _ => self.0.push_front(Stretch { rows, passes }),
+        }
+    }
+}
+
+/// Rows of ranges that are disjoint.
+pub(super) fn num_rows<'a>(ranges: impl IntoIterator<Item = &'a Range<u64>>) -> u64 {
+    ranges.into_iter().map(|r| r.end - r.start).sum()
+}
+
+/// For each column of the predicate what the file says of it.
+fn facts_of(scan: &Scan, tests: &Projected, bound: &Bound) -> Result<Vec<Option<Arc<ColumnFacts>>>> {
+    let leaf = |steps: &[usize]| {
+        let path = path_of(tests.schema.fields(), steps)?;
+        tests.columns.iter().position(|column| column.leaf.path == path)
+    };
+    let places: Vec<Option<usize>> = bound.columns().map(leaf).collect();
+    let leaves: Vec<_> = places.iter().flatten().map(|i| tests.columns[*i].leaf.clone()).collect();
+    let mut facts = scan.file.column_facts(&leaves)?.into_iter();
+    Ok(places.iter().map(|place| place.and_then(|_| facts.next().flatten())).collect())
+}
+
+/// The path of the leaf at the end of positions that walk structs, as leaves are named. It is no leaf's where the last step is to
+/// something else.
+fn path_of(mut fields: &Fields, steps: &[usize]) -> Option<String> {
+    let mut path = String::new();
+    for (depth, step) in steps.iter().enumerate() {
+        let field = fields.get(*step)?;
+        let nth = 1 + fields[..*step].iter().filter(|f| f.name() == field.name()).count();
+        if depth > 0 {
+            path.push('.');
+        }
+        path.push_str(&path_part(field.name(), nth));
+        if let DataType::Struct(children) = field.data_type() {
+            fields = children;
+        }
+    }
+    Some(path)
+}
