@@ -222,7 +222,7 @@ mod tests {
 
     use arrow_array::types::Decimal256Type;
     use arrow_array::{
-        Array, ArrayRef, BinaryArray, BooleanArray, Float64Array, Int8Array, PrimitiveArray, RecordBatch,
+        ArrayRef, BinaryArray, BooleanArray, Float64Array, Int8Array, PrimitiveArray, RecordBatch,
         StringArray,
     };
     use arrow_buffer::i256;

@@ -54,12 +54,12 @@ impl ReadFacts {
         self.buffer.start + range.start..self.buffer.start + range.end
     }
 
-    /// The entry of every column that has one, or the ranges that tell.
+    /// The entry of every column that has one.
     fn entries(
         &self,
         header: &Header,
         find: &impl Fn(&Range<u64>) -> Option<bytes::Bytes>,
-    ) -> Result<std::result::Result<Vec<Option<Entry>>, Vec<Range<u64>>>> {
+    ) -> Result<Step<Vec<Option<Entry>>>> {
         let messages_bytes = self.buffer.end - self.buffer.start - header.messages_start();
         let mut windows: Vec<Range<u64>> =
             self.wanted.iter().map(|w| header.window(w.column, self.num_columns)).collect();
@@ -75,7 +75,7 @@ impl ReadFacts {
         let ranges: Vec<Range<u64>> = windows.iter().map(|w| self.at(header.entries_range(w))).collect();
         let missing: Vec<_> = ranges.iter().filter(|range| find(range).is_none()).cloned().collect();
         if !missing.is_empty() {
-            return Ok(Err(missing));
+            return Ok(Step::Need(missing));
         }
         let mut entries: Vec<Entry> = Vec::new();
         for (window, range) in windows.iter().zip(&ranges) {
@@ -88,7 +88,7 @@ impl ReadFacts {
             let at = entries.binary_search_by_key(&wanted.column, |entry| entry.column).ok()?;
             Some(entries[at].clone()).filter(|entry| !entry.message.is_empty())
         };
-        Ok(Ok(self.wanted.iter().map(of).collect()))
+        Ok(Step::Done(self.wanted.iter().map(of).collect()))
     }
 }
 
@@ -113,8 +113,8 @@ impl Decode for ReadFacts {
             find(range)
         };
         let entries = match self.entries(&header, &find).map_err(place)? {
-            Ok(entries) => entries,
-            Err(need) => return Ok(Step::Need(need)),
+            Step::Done(entries) => entries,
+            Step::Need(need) => return Ok(Step::Need(need)),
         };
         let start = header.messages_start();
         let range = |entry: &Entry| self.at(start + entry.message.start..start + entry.message.end);

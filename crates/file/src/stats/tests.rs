@@ -9,10 +9,7 @@ use super::{Bound, ColumnFacts, Facts, Value};
 use crate::{File, FileWriter, FormatVersion, OpenOptions, WriteOptions};
 
 fn options(zone_rows: u32) -> WriteOptions {
-    let mut options = WriteOptions::default();
-    options.zone_rows = zone_rows;
-    options.statistics_bytes = Some(1 << 20);
-    options
+    WriteOptions { zone_rows, statistics_bytes: Some(1 << 20), ..WriteOptions::default() }
 }
 
 fn written(columns: Vec<(&str, ArrayRef)>, options: WriteOptions) -> Vec<u8> {
