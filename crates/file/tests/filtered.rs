@@ -123,8 +123,10 @@ fn a_filtered_scan_is_a_scan_and_then_an_evaluation() {
         let rows = *rng.pick(&[20, 700, 3000, 3000]);
         let rows = rng.below(rows + 1);
         let batches = g.batches(&schema, rows);
-        let bytes =
-            write(&schema, &batches, random_options(&mut rng, version)).map_err(|e| format!("write: {e}"))?;
+        let mut options = random_options(&mut rng, version);
+        options.zone_rows = *rng.pick(&[1, 10, 300, 8192]);
+        options.statistics_bytes = *rng.pick(&[None, Some(1 << 20)]);
+        let bytes = write(&schema, &batches, options).map_err(|e| format!("write: {e}"))?;
         let (_, file) = if rng.chance(1, 2) {
             (None, open(&bytes).map_err(|e| e.to_string())?)
         } else {

@@ -22,6 +22,8 @@ pub struct Explanation {
     pub filter_columns: Vec<String>,
     /// Rows that are looked at, or known to pass; with a filter those are left out that statistics rule out.
     pub rows: u64,
+    /// Those among them that statistics tell to pass the filter.
+    pub passing_rows: u64,
     /// Pages that hold them.
     pub pages: u64,
     /// Bytes of these pages.
@@ -72,6 +74,7 @@ impl Scan {
         let mut found = Explanation {
             filter_columns: tests.columns.iter().map(|c| c.leaf.path.clone()).collect(),
             rows: outlook.num_rows(),
+            passing_rows: outlook.num_passing(),
             filter_bytes: filter.bytes,
             statistics_bytes: outlook.statistics_bytes,
             ..Explanation::default()
