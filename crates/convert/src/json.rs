@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Float64Type};
-use arrow_array::{Array, PrimitiveArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_json::reader::{Decoder, ReaderBuilder};
 use arrow_json::writer::{LineDelimited, NullableEncoder, WriterBuilder};
 use arrow_json::{Encoder, EncoderFactory, EncoderOptions};
@@ -221,6 +221,23 @@ impl Writer {
             .build::<_, LineDelimited>(BufWriter::with_capacity(1 << 16, output));
         Ok(Self { inner, schema })
     }
+}
+
+/// The value of an array of one, as JSON lines have it; a count of its unit where text has no time for it.
+pub(crate) fn value_to_json(value: &ArrayRef) -> serde_json::Value {
+    let as_text = |value: &ArrayRef| -> Option<serde_json::Value> {
+        let batch = RecordBatch::try_from_iter([("value", value.clone())]).ok()?;
+        let text = batch_to_text(&batch, &text_schema(&batch.schema())).ok()?;
+        let mut writer = WriterBuilder::new()
+            .with_explicit_nulls(true)
+            .with_encoder_factory(Arc::new(Floats))
+            .build::<_, LineDelimited>(Vec::new());
+        writer.write(&text).ok()?;
+        let mut object: serde_json::Value = serde_json::from_slice(&writer.into_inner()).ok()?;
+        Some(object["value"].take())
+    };
+    let count = || arrow_cast::cast(value, &DataType::Int64).ok().as_ref().and_then(as_text);
+    as_text(value).or_else(count).unwrap_or_default()
 }
 
 /// An object has one member of a name: the second column of a name is called `name#2`, or the next number that no

@@ -153,6 +153,7 @@ impl Writer {
             write.memory_bytes = bytes;
         }
         write.checksums = options.checksums;
+        write.statistics = options.statistics;
         // Page buffers are large; the buffer gathers the small pieces between them.
         let inner = FileWriter::new(BufWriter::with_capacity(1 << 16, output), schema, write)?;
         Ok(Self { inner })

@@ -42,6 +42,8 @@ pub struct WriterOptions {
     pub memory_bytes: Option<usize>,
     /// Whether a Lance file carries checksums.
     pub checksums: bool,
+    /// Whether a Lance file carries statistics of its columns.
+    pub statistics: bool,
 }
 
 impl Default for WriterOptions {
@@ -56,6 +58,7 @@ impl Default for WriterOptions {
             max_page_bytes: None,
             memory_bytes: None,
             checksums: true,
+            statistics: true,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Module, and what it may use besides itself. What is in `COMMON` may be used by all.
-const MAY_USE: [(&str, &[&str]); 24] = [
+const MAY_USE: [(&str, &[&str]); 25] = [
     ("error", &[]),
     ("limits", &[]),
     ("version", &[]),
@@ -31,6 +31,7 @@ const MAY_USE: [(&str, &[&str]); 24] = [
     // The surface: what callers hold. These know each other.
     ("blob", SURFACE),
     ("scan", SURFACE),
+    ("statistics", SURFACE),
     ("read", SURFACE),
     ("write", SURFACE),
     ("inspect", SURFACE),

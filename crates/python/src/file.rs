@@ -18,7 +18,7 @@ use crate::scan::{Last, PyBatches, PyScan, Wanted, collect, explain, projected, 
 use crate::source;
 use crate::stream::{Exported, Stream};
 use crate::table::{metadata, wrap_schema, wrap_table};
-use crate::{inspect, rows};
+use crate::{inspect, rows, statistics};
 
 /// What a handle and its scans share.
 pub(crate) struct Shared {
@@ -458,6 +458,20 @@ impl PyFile {
     ) -> PyResult<Bound<'py, PyAny>> {
         projected(py, &self.shared, columns.as_deref())?;
         inspect::explain_encodings(py, &self.shared, columns, preset, format_version, thorough)
+    }
+
+    /// What the file says of its columns' values: for every column that has an order ``{"path", "type", "value_count",
+    /// "null_count", "nan_count", "min", "max", "min_exact", "max_exact", "distinct", "bytes", "zone_rows", "zones"}``, and for every
+    /// zone the same counts and bounds with ``"first_row"`` and ``"num_rows"``. A bound that is not exact is none of the values, but
+    /// bounds them: texts and bytes are cut at 64 bytes. The list is empty for files without statistics, as other writers' are.
+    ///
+    /// >>> import pennon
+    /// >>> _ = pennon.write([{"n": 7}, {"n": 3}, {"n": None}], "n.lance")
+    /// >>> n, = pennon.open("n.lance").statistics()
+    /// >>> n["min"], n["max"], n["null_count"]
+    /// (3, 7, 1)
+    fn statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        statistics::statistics(py, &self.shared)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

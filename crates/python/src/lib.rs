@@ -27,6 +27,7 @@ mod pool;
 mod rows;
 mod scan;
 mod source;
+mod statistics;
 mod stream;
 mod table;
 mod write;

@@ -38,6 +38,7 @@ fn options(
     memory: Option<usize>,
     no_checksums: bool,
     no_clobber: bool,
+    stats: bool,
 ) -> PyResult<Options> {
     let format = match to {
         Some(name) => name.parse().raise(py)?,
@@ -64,6 +65,7 @@ fn options(
     writer.max_page_bytes = max_page_bytes;
     writer.memory_bytes = memory;
     writer.checksums = !no_checksums;
+    writer.statistics = stats;
     let about_lance = [
         ("format_version", format_version.is_some()),
         ("preset", preset.is_some()),
@@ -72,6 +74,7 @@ fn options(
         ("align", align.is_some()),
         ("max_page_bytes", max_page_bytes.is_some()),
         ("no_checksums", no_checksums),
+        ("stats", !stats),
     ];
     if let Some((option, _)) =
         about_lance.iter().find(|(_, given)| *given).filter(|_| format != Format::Lance)
@@ -238,7 +241,7 @@ impl Inner {
 /// >>> pennon.open("two.lance")[1]
 /// {'id': 2, 'name': None}
 #[pyfunction]
-#[pyo3(signature = (data, path, *, schema=None, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false))]
+#[pyo3(signature = (data, path, *, schema=None, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false, stats=true))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn write<'py>(
     py: Python<'py>,
@@ -256,6 +259,7 @@ pub(crate) fn write<'py>(
     memory: Option<usize>,
     no_checksums: bool,
     no_clobber: bool,
+    stats: bool,
 ) -> PyResult<u64> {
     let writer = PyWriter::new(
         py,
@@ -272,6 +276,7 @@ pub(crate) fn write<'py>(
         memory,
         no_checksums,
         no_clobber,
+        stats,
     )?;
     let mut inner = writer.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
     let rows = inner.write(py, data)?;
@@ -309,7 +314,7 @@ impl PyWriter {
 #[pymethods]
 impl PyWriter {
     #[new]
-    #[pyo3(signature = (path, schema=None, *, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false))]
+    #[pyo3(signature = (path, schema=None, *, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false, stats=true))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -326,6 +331,7 @@ impl PyWriter {
         memory: Option<usize>,
         no_checksums: bool,
         no_clobber: bool,
+        stats: bool,
     ) -> PyResult<Self> {
         let options = options(
             py,
@@ -341,6 +347,7 @@ impl PyWriter {
             memory,
             no_checksums,
             no_clobber,
+            stats,
         )?;
         let given = schema.map(capsule::import_schema).transpose()?.map(Into::into);
         let mut inner =

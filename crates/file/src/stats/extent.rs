@@ -13,6 +13,11 @@ use crate::schema::Order;
 
 type F16 = <Float16Type as ArrowPrimitiveType>::Native;
 
+/// A float of 16 bits.
+pub(crate) fn half_bytes(value: f64) -> [u8; 2] {
+    F16::from_f64(value).to_le_bytes()
+}
+
 /// Slots to look at, and which of them are not null.
 #[derive(Debug, Clone)]
 pub(super) struct Slots<'a> {

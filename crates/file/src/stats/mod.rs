@@ -24,6 +24,7 @@ mod value;
 
 pub(crate) use budget::{LEAST_USE, buffer as statistics_buffer};
 pub(crate) use collect::{Collected, Collector};
+pub(crate) use extent::half_bytes;
 pub(crate) use facts::{Bound, Facts};
 pub(crate) use message::ColumnFacts;
 pub(crate) use read::{ReadFacts, Wanted};

@@ -51,6 +51,9 @@ pub(crate) struct Args {
     /// Write a Lance target without checksums
     #[arg(long)]
     no_checksums: bool,
+    /// Write a Lance target without statistics of its columns
+    #[arg(long)]
+    no_stats: bool,
     /// Say at the end what it came to: sizes, and of a Lance target the bytes of its columns [default: on a terminal]
     #[arg(long)]
     summary: bool,
@@ -160,6 +163,7 @@ fn unfit(args: &Args, format: Format, target: &str, sources: &[String]) -> Optio
         ("--align", args.align.is_some()),
         ("--max-page-bytes", args.max_page_bytes.is_some()),
         ("--no-checksums", args.no_checksums),
+        ("--no-stats", args.no_stats),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given).filter(|_| format != Format::Lance) {
         return Some(format!("{option} is about Lance files; the target is {format}"));
@@ -191,6 +195,7 @@ fn writer_options(args: &Args) -> Result<WriterOptions> {
     options.max_page_bytes = args.max_page_bytes;
     options.memory_bytes = usize::try_from(args.columns.memory).ok();
     options.checksums = !args.no_checksums;
+    options.statistics = !args.no_stats;
     Ok(options)
 }
 

@@ -17,6 +17,7 @@ mod progress;
 mod rows;
 mod scan;
 mod schema;
+mod stats;
 mod summary;
 mod table;
 mod take;
@@ -62,6 +63,7 @@ enum Verb {
     Take(take::Args),
     Count(count::Args),
     Inspect(inspect::Args),
+    Stats(stats::Args),
     Verify(verify::Args),
     Diff(diff::Args),
 }
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Verb::Take(args) => take::run(&args),
         Verb::Count(args) => count::run(&args),
         Verb::Inspect(args) => inspect::run(&args),
+        Verb::Stats(args) => stats::run(&args),
         Verb::Verify(args) => verify::run(&args),
         Verb::Diff(args) => diff::run(&args),
     };
