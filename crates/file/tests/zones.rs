@@ -15,13 +15,156 @@ use arrow_buffer::{NullBuffer, i256};
 use arrow_schema::{DataType, Field, TimeUnit};
 use bytes::Bytes;
 use common::compare::difference;
-use common::counted::{Counted, total};
+use common::counted::{Counted, inside, total};
 use common::engine::{Part, VERSIONS, open, options, reading, scan, whole, write};
 use common::rng::{Rng, seeds};
 use common::work::{each, no_failures};
 use half::f16;
 use pennon_file::filter::{Literal, Predicate, col};
-use pennon_file::{File, FormatVersion, WriteOptions};
+use pennon_file::{File, FormatVersion, Scan, WriteOptions};
+
+// ---- what is read
+
+const ROWS: usize = 250_000;
+/// Rows of a zone.
+const ZONE: u64 = 8192;
+
+/// A number that ascends slowly, and fifteen columns that are in no order.
+fn sorted() -> RecordBatch {
+    let mut rng = Rng::new(3);
+    let key: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS as i64).map(|i| i / 4)));
+    let mut columns = vec![("key".to_owned(), key)];
+    for i in 0..15 {
+        let array: ArrayRef = match i % 3 {
+            0 => Arc::new(Int64Array::from_iter_values((0..ROWS).map(|_| rng.word() as i64 >> 20))),
+            1 => Arc::new(Int32Array::from_iter(
+                (0..ROWS).map(|_| rng.chance(9, 10).then(|| rng.word() as i32)),
+            )),
+            _ => Arc::new(StringArray::from_iter_values(
+                (0..ROWS).map(|_| format!("{:012x}", rng.word() >> 16)),
+            )),
+        };
+        columns.push((format!("c{i}"), array));
+    }
+    RecordBatch::try_from_iter(columns).expect("columns of one length")
+}
+
+fn written(options: WriteOptions) -> Bytes {
+    write(&sorted().schema(), &[sorted()], options).expect("write")
+}
+
+fn rows(batches: &[RecordBatch]) -> usize {
+    batches.iter().map(RecordBatch::num_rows).sum()
+}
+
+fn read(scan: Scan) -> Vec<RecordBatch> {
+    scan.batches().expect("a filter").collect::<Result<_, _>>().expect("rows")
+}
+
+/// Disjoint ranges of all that was read.
+fn united(mut reads: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    reads.sort_unstable_by_key(|r| r.start);
+    reads.dedup_by(|next, last| {
+        let touches = next.start <= last.end;
+        if touches {
+            last.end = last.end.max(next.end);
+        }
+        touches
+    });
+    reads
+}
+
+#[test]
+fn a_filter_on_a_sorted_column_reads_the_zones_that_have_its_rows_and_little_else() {
+    for version in VERSIONS {
+        let bytes = written(options(version));
+        let table = sorted();
+        let counted = Counted::new(bytes.clone());
+        for threads in [1, 3] {
+            // A fresh handle, which knows nothing of the pages.
+            let open = || File::from_read_at(counted.clone(), &reading(0)).expect("open");
+            let (filtered, plain) = (open(), open());
+            counted.drain();
+            let filter = col("key").between(30_000, 30_099);
+            let found = read(filtered.scan().filter(filter.clone()).threads(threads));
+            assert_eq!(difference(&[table.slice(120_000, 400)], &found), None, "{version}");
+            let reads = united(counted.drain());
+            let share = total(&reads) as f64 / bytes.len() as f64;
+            println!("zones: {version}: {:.2} % of {} bytes read", 100.0 * share, bytes.len());
+            assert!(share < 0.05, "{version}: {share} of the bytes");
+
+            // A scan of the one zone reads at least as much, statistics aside.
+            let zone = 120_000 / ZONE * ZONE;
+            assert_eq!(rows(&read(plain.scan().rows(zone..zone + ZONE).threads(1))), ZONE as usize);
+            let allowed = united(counted.drain());
+            let within: u64 = reads.iter().map(|r| r.end - r.start - inside(&allowed, r)).sum();
+            let statistics =
+                filtered.scan().filter(filter.clone()).explain().expect("a filter").statistics_bytes;
+            assert!(
+                statistics > 0 && within <= statistics + 1000,
+                "{version}: {within} bytes of other zones"
+            );
+
+            // What the handle has is not read again.
+            assert_eq!(filtered.count_rows(Some(&filter)).expect("count"), 400);
+            let key_only = united(counted.drain());
+            assert!(total(&key_only) < ZONE * 8 + 10_000, "{version}: {key_only:?}");
+            assert_eq!(filtered.count_rows(Some(&filter)).expect("count"), 400);
+        }
+    }
+}
+
+#[test]
+fn rows_that_statistics_tell_of_are_counted_without_reading_them() {
+    let bytes = written(WriteOptions::default());
+    let counted = Counted::new(bytes);
+    let file = File::from_read_at(counted.clone(), &reading(0)).expect("open");
+    // What is known of the column is read once.
+    assert_eq!(file.count_rows(Some(&col("key").ge(0))).expect("count"), ROWS as u64);
+    counted.drain();
+    // Zones begin at every 2048th number.
+    for (filter, expected) in [
+        (col("key").lt(0), 0),
+        (col("key").ge(2048), ROWS as u64 - ZONE),
+        (col("key").lt(4096) | col("key").ge(8192), ROWS as u64 - 2 * ZONE),
+        (!col("key").between(0, 2047) & !col("key").is_null(), ROWS as u64 - ZONE),
+        (Predicate::Constant(false), 0),
+        (Predicate::Constant(true), ROWS as u64),
+    ] {
+        assert_eq!(file.count_rows(Some(&filter)).expect("count"), expected, "{filter}");
+        assert_eq!(counted.drain(), [], "{filter}");
+        let plan = file.scan().columns(&["c0"]).filter(filter.clone()).explain().expect("a filter");
+        assert_eq!((plan.rows, plan.passing_rows, plan.filter_bytes), (expected, expected, 0), "{filter}");
+    }
+    // One zone is looked at, for the rest is known.
+    assert_eq!(file.count_rows(Some(&col("key").lt(100_000 / 4))).expect("count"), 100_000);
+    let all = file.scan().columns(&["key"]);
+    assert!(total(&counted.drain()) < ZONE * 8 + 10_000);
+    // The filter's own column is not read where it is not handed out and every row passes.
+    let others = file.scan().columns(&["c1"]).filter(col("key").ge(2048)).explain().expect("a filter");
+    assert_eq!((others.columns.as_slice(), others.filter_bytes), (&["c1".to_owned()][..], 0));
+    assert_eq!(rows(&read(all.filter(col("key").ge(2048)).limit(10))), 10);
+}
+
+#[test]
+fn statistics_change_no_batch_of_a_limit_or_an_order() {
+    let file = open(&written(WriteOptions::default())).expect("open");
+    let table = sorted();
+    // Zones ruled out, looked at and passing, each more than once.
+    let filter = (col("key").ge(1000) & col("key").lt(9000)) | col("key").gt(50_001) | col("key").eq(33_333);
+    let expected = [(4000, 32_000), (133_332, 4), (200_008, ROWS - 200_008)];
+    let expected = expected.map(|(start, len)| table.slice(start, len));
+    let expected = arrow_select::concat::concat_batches(&table.schema(), &expected).expect("one schema");
+    for (limit, threads, batch_rows) in
+        [(u64::MAX, 2, 65_536), (u64::MAX, 1, 1000), (10, 3, 65_536), (20_000, 2, 3000), (40_000, 1, 65_536)]
+    {
+        let scan = file.scan().filter(filter.clone()).limit(limit).threads(threads).batch_rows(batch_rows);
+        let found = read(scan.clone());
+        let expected = expected.slice(0, expected.num_rows().min(limit.min(1 << 30) as usize));
+        assert_eq!(difference(std::slice::from_ref(&expected), &found), None, "{limit} {threads}");
+        assert_eq!(scan.count().expect("count"), expected.num_rows() as u64);
+    }
+}
 
 // ---- tables whose values stay near each other for some rows, so that zones differ
 

@@ -18,7 +18,7 @@ use crate::page::Page;
 pub struct Explanation {
     /// Paths of the stored columns whose pages would be read, in alphabetical order.
     pub columns: Vec<String>,
-    /// Those among them that a filter looks at.
+    /// Those among them that a filter looks at; none where statistics tell all.
     pub filter_columns: Vec<String>,
     /// Rows that are looked at, or known to pass; with a filter those are left out that statistics rule out.
     pub rows: u64,
@@ -69,10 +69,12 @@ impl Scan {
         let (tests, bound) = super::filtered::bound(self, predicate)?;
         let outlook = super::zones::Outlook::of(self, &tests, &bound)?;
         let looked_at = outlook.looked_at();
+        // Where statistics tell all, the predicate's columns are not read.
+        let tests = if looked_at.is_empty() { Vec::new() } else { tests.columns };
         let mut filter = Explanation::default();
-        filter.add(tests.columns.clone(), &looked_at);
+        filter.add(tests.clone(), &looked_at);
         let mut found = Explanation {
-            filter_columns: tests.columns.iter().map(|c| c.leaf.path.clone()).collect(),
+            filter_columns: tests.iter().map(|c| c.leaf.path.clone()).collect(),
             rows: outlook.num_rows(),
             passing_rows: outlook.num_passing(),
             filter_bytes: filter.bytes,
@@ -81,7 +83,7 @@ impl Scan {
         };
         found.add(projected.columns, &outlook.rows());
         // Those that are not handed out are read where the filter looks.
-        found.add(tests.columns, &looked_at);
+        found.add(tests, &looked_at);
         Ok(found)
     }
 
