@@ -195,10 +195,8 @@ fn options_of_later_releases_do_not_exist_yet() {
     let p = Place::new();
     for args in [
         &["take", "t.lance", "--rows", "1", "--where", "id = 1"][..],
-        &["convert", "t.lance", "o.lance", "--no-stats"],
         &["verify", "t.lance", "--objects"],
         &["objects", "ls"],
-        &["stats", "t.lance"],
     ] {
         let ran = p.run(args);
         assert_eq!(ran.code, 2, "{args:?}");
