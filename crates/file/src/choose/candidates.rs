@@ -71,7 +71,7 @@ pub(super) fn general(
             let split = Encoding::ByteStreamSplit { bits: v.width as u8 * 8 };
             let most_values = weights.chunk_values.min(most / v.width);
             let max = most_values.next_power_of_two();
-            if most <= 32 << 10 {
+            if weights.lz4 {
                 add(Scheme::Lz4, None, &split, max, most);
             }
             for level in weights.number_levels {
@@ -89,13 +89,13 @@ pub(super) fn general(
             for level in weights.number_levels {
                 add(Scheme::Zstd, Some(*level), plain, max, most);
             }
-            if are_indices && most <= 32 << 10 {
+            if are_indices && weights.lz4 {
                 add(Scheme::Lz4, None, plain, max, most);
             }
         }
         Values::Bits(_) => {
             let max = 32 << 10;
-            if most <= 32 << 10 {
+            if weights.lz4 {
                 add(Scheme::Lz4, None, plain, max, most);
             }
             add(Scheme::Zstd, weights.number_levels.last().copied(), plain, max, most);
@@ -106,7 +106,7 @@ pub(super) fn general(
                     for level in weights.string_levels {
                         add(Scheme::Zstd, Some(*level), &inner.encoding, weights.chunk_values, *bytes);
                     }
-                    if most <= 32 << 10 {
+                    if weights.lz4 {
                         add(Scheme::Lz4, None, &inner.encoding, weights.chunk_values, *bytes);
                     }
                 }

@@ -62,6 +62,8 @@ pub(super) struct Weights {
     pub(super) point: f64,
     /// General compressors are considered.
     pub(super) general: bool,
+    /// LZ4 is one of them.
+    pub(super) lz4: bool,
     /// zstd levels tried on numbers, and on strings.
     pub(super) number_levels: &'static [i32],
     pub(super) string_levels: &'static [i32],
@@ -82,6 +84,7 @@ const BALANCED: Weights = Weights {
     decode: 0.04,
     point: 4e-5,
     general: true,
+    lz4: true,
     number_levels: &[1, 3],
     string_levels: &[3],
     entries_level: 9,
@@ -96,6 +99,7 @@ const FAST: Weights = Weights {
     decode: 0.0,
     point: 0.0,
     general: false,
+    lz4: false,
     number_levels: &[],
     string_levels: &[],
     entries_level: 9,
@@ -109,6 +113,7 @@ const SMALL: Weights = Weights {
     decode: 0.001,
     point: 5e-8,
     general: true,
+    lz4: false,
     number_levels: &[1, 15],
     string_levels: &[15],
     entries_level: 15,

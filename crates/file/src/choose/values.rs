@@ -293,7 +293,7 @@ pub(super) fn mean_bytes(values: &Values) -> usize {
 
 /// Bytes of a full-zip page, its control words aside; `None` where its rows have no such form.
 pub(super) fn zipped_bytes(values: &Values, encoding: &Encoding) -> Option<usize> {
-    let width = match zip_width(values).ok()? {
+    let width = match width_of(encoding, zip_width(values).ok()?) {
         ZipWidth::Value(bits) => return Some(values.len() * (bits / 8) as usize),
         ZipWidth::Length(bits) => bits as usize / 8,
     };
