@@ -8,6 +8,7 @@
 //! fixed-size lists        flat; under zstd
 //! ```
 
+use super::measure;
 use super::preset::Weights;
 use super::tuning::{Switch, Tuning};
 use super::values::{self, FsstUse};
@@ -32,7 +33,7 @@ pub(super) fn light(values: &Values, tuning: &Tuning) -> Vec<Candidate> {
         Values::Fixed(v) if matches!(v.width, 1 | 2 | 4 | 8) => {
             let bits = v.width as u8 * 8;
             found.push(Encoding::InlineBitpacking { bits });
-            if values::may_have_run_lengths(v, tuning) {
+            if measure::may_have_run_lengths(v, tuning) {
                 found.push(Encoding::Rle { bits });
             }
         }

@@ -14,6 +14,7 @@ mod candidates;
 mod cost;
 mod dictionary;
 mod hash;
+mod measure;
 mod pick;
 mod plain;
 mod preset;
@@ -126,7 +127,7 @@ enum Made {
 fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<Made> {
     let allowed = tuning.layout != Some(LayoutKind::MiniBlock) && page.dictionary.is_none();
     let zipped =
-        if allowed && values::largest_value(&page.values) >= WIDE && !values::has_bit_items(&page.values) {
+        if allowed && measure::largest_value(&page.values) >= WIDE && !values::has_bit_items(&page.values) {
             let encoding = values::full_zip(&page.values, tuning, tuning.is_text)?.0;
             Some(values::without_null_items(encoding, page))
         } else {

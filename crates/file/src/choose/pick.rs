@@ -7,6 +7,7 @@
 
 use super::candidates::{self, Candidate};
 use super::dictionary::{self, Dictionary, No};
+use super::measure;
 use super::preset::Weights;
 use super::report::Considered;
 use super::sample::{Estimate, Frame};
@@ -86,8 +87,8 @@ pub(super) fn pick(
     }
     if let Some(encoding) = whole {
         let is_text = matches!(values, Values::Variable(_) | Values::LargeVariable(_));
-        let is_long = weights.general || values::mean_bytes(values) >= LONG_BYTES;
-        if is_text && is_long && values::may_compress(values, tuning.thorough)? {
+        let is_long = weights.general || measure::mean_bytes(values) >= LONG_BYTES;
+        if is_text && is_long && measure::may_compress(values, tuning.thorough)? {
             // Rows that are long enough compress alone.
             let level = weights.string_levels.last().copied().or(Some(1));
             let values = Box::new(values::plain(values));
@@ -95,7 +96,7 @@ pub(super) fn pick(
         }
         options.full_zip(encoding);
     }
-    let is_wide = !options.found.is_empty() && values::mean_bytes(values) > values::CHUNKED_BYTES;
+    let is_wide = !options.found.is_empty() && measure::mean_bytes(values) > values::CHUNKED_BYTES;
     if is_wide && !weights.wide {
         options.repeated(may_part)?;
         return Ok(options.sorted());
@@ -114,7 +115,7 @@ pub(super) fn pick(
     }
     let few = options.repeated(may_part)?;
     if !few {
-        let compressible = weights.general && values::may_compress(values, tuning.thorough)?;
+        let compressible = weights.general && measure::may_compress(values, tuning.thorough)?;
         if compressible {
             for candidate in candidates::general(values, &light, tuning, weights, false) {
                 options.direct(candidate, 0)?;
@@ -176,11 +177,11 @@ impl Options<'_> {
     /// Rows side by side.
     fn full_zip(&mut self, encoding: Encoding) {
         let values = &self.page.values;
-        let Some(bytes) = values::zipped_bytes(values, &encoding) else { return };
+        let Some(bytes) = measure::zipped_bytes(values, &encoding) else { return };
         let words = if self.page.has_rep() || self.page.has_def() { self.page.num_events } else { 0 };
         let bytes = (bytes + words).next_multiple_of(BUFFER_ALIGN) as f64;
         let name = format!("full-zip {}", encoding.describe());
-        let mut decode = super::cost::of(&encoding, 1.0, values::mean_bytes(values) as f64);
+        let mut decode = super::cost::of(&encoding, 1.0, measure::mean_bytes(values) as f64);
         if !matches!(encoding, Encoding::General { .. }) {
             decode.extra_value = 0.0;
             decode.extra_point = 0.0;

@@ -10,7 +10,7 @@
 use super::candidates::Candidate;
 use super::spec::{LayoutSpec, ValueSpec};
 use super::tuning::{LayoutKind, Tuning};
-use super::{SCALAR_LEVELS, WIDE, dictionary, page_bytes, values};
+use super::{SCALAR_LEVELS, WIDE, dictionary, measure, page_bytes, values};
 use crate::encoding::{Encoding, Scheme, Values};
 use crate::page::encode::{EncodedPage, LevelChoice};
 use crate::page::mini_block::MiniBlockChoice;
@@ -80,7 +80,7 @@ pub(super) fn encode_one(page: &LeafPage, tuning: &Tuning) -> Result<Option<Enco
     let wide = match tuning.layout {
         Some(LayoutKind::MiniBlock) => false,
         Some(LayoutKind::FullZip) => true,
-        None => values::largest_value(&page.values) >= WIDE,
+        None => measure::largest_value(&page.values) >= WIDE,
     };
     if wide && tuning.layout == Some(LayoutKind::FullZip) {
         // Dictionaries come first, as in the official writer.
@@ -93,7 +93,7 @@ pub(super) fn encode_one(page: &LeafPage, tuning: &Tuning) -> Result<Option<Enco
     }
     if wide {
         // Few large values that repeat are better stored once.
-        return match dictionary_page(page, tuning, values::string_bytes(&page.values))? {
+        return match dictionary_page(page, tuning, measure::string_bytes(&page.values))? {
             Some(encoded) => Ok(Some(encoded)),
             None => as_full_zip(page, tuning).map(Some),
         };

@@ -7,9 +7,9 @@
 
 use super::candidates::Candidate;
 use super::cost::{self, DecodeCost};
+use super::measure;
 use super::pick::BUFFER_ALIGN;
 use super::preset::Weights;
-use super::values;
 use crate::Result;
 use crate::encoding::{ChunkWriter, Encoding, Values};
 use crate::page::mini_block::{chunk_len, values_bytes};
@@ -74,7 +74,7 @@ impl Frame {
         let chunks = count.div_ceil(first.max(1)).max(1);
         let raw = values_bytes(values, 0..count, rule.count) as f64;
         let decode = cost::of(encoding, count as f64 / chunks as f64, raw / chunks as f64);
-        if let Some(bytes) = values::exact_bytes(values, encoding) {
+        if let Some(bytes) = measure::exact_bytes(values, encoding) {
             let buffers = if matches!(encoding, Encoding::Rle { .. }) { 2 } else { 1 };
             let padding = if matches!(encoding, Encoding::Rle { .. }) { ALIGN * chunks } else { 0 };
             let bytes = bytes + chunks * self.overhead(buffers) + padding;
@@ -108,7 +108,7 @@ impl Frame {
             }
         }
         let bytes = bytes as f64 * count as f64 / seen.max(1) as f64;
-        let table = values::description_bytes(encoding) as f64;
+        let table = measure::description_bytes(encoding) as f64;
         Ok(Some(Estimate { bytes: self.page_bytes(chunks, bytes) + table, decode }))
     }
 }
