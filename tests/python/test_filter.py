@@ -152,3 +152,16 @@ def test_values_of_other_libraries_are_literals(tmp_path):
     ]:
         assert f.count_rows(condition) == 1, condition
 
+
+def test_what_statistics_rule_out_is_not_read(tmp_path):
+    n = list(range(200_000))
+    with_them, without = tmp_path / "with.lance", tmp_path / "without.lance"
+    pennon.write({"n": n, "text": [f"row {i}" for i in n]}, with_them)
+    pennon.write({"n": n, "text": [f"row {i}" for i in n]}, without, stats=False)
+    one, other = pennon.open(with_them), pennon.open(without)
+    assert [c["path"] for c in one.statistics()] == ["n", "text"] and other.statistics() == []
+    for condition, rows in [("n < 100", 100), ("n >= 150000", 50_000), ("n = 12345", 1), ("n IS NULL", 0)]:
+        assert one.count_rows(condition) == other.count_rows(condition) == rows
+        narrow, wide = one.explain(["text"], condition), other.explain(["text"], condition)
+        assert narrow["rows"] <= rows + 2 * 8192 < wide["rows"] == 200_000
+        assert narrow["statistics_bytes"] > 0 == wide["statistics_bytes"]

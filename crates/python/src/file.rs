@@ -362,8 +362,9 @@ impl PyFile {
     }
 
     /// What a scan would read, told from the file's metadata: ``{"columns", "filter_columns", "rows", "pages", "bytes",
-    /// "filter_bytes"}``. Bytes are those of the pages that hold the rows, so the most that is read; of a Parquet file ``pages``
-    /// counts column chunks.
+    /// "filter_bytes", "passing_rows", "statistics_bytes"}``. Bytes are those of the pages that hold the rows, so the most that is
+    /// read; of a Parquet file ``pages`` counts column chunks. ``rows`` are those that statistics do not rule out, ``passing_rows``
+    /// those of them that pass by statistics alone.
     #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None))]
     fn explain<'py>(
         &self,

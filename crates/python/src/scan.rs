@@ -186,6 +186,8 @@ fn planned<'py>(py: Python<'py>, found: &Explanation) -> PyResult<Bound<'py, PyD
     dict.set_item("pages", found.pages)?;
     dict.set_item("bytes", found.bytes)?;
     dict.set_item("filter_bytes", found.filter_bytes)?;
+    dict.set_item("passing_rows", found.passing_rows)?;
+    dict.set_item("statistics_bytes", found.statistics_bytes)?;
     Ok(dict)
 }
 
