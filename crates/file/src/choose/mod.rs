@@ -25,7 +25,7 @@ mod spec;
 mod tuning;
 mod values;
 
-use crate::encoding::Values;
+use crate::encoding::{Encoding, Values};
 use crate::page::encode::EncodedPage;
 use crate::page::{LeafPage, full_zip, mini_block};
 use crate::{FormatVersion, Result};
@@ -124,15 +124,30 @@ enum Made {
     None,
 }
 
+/// How the rows of a page would be stored side by side, where that is worth a look: values are wide, or lists have no item that is
+/// not null, which only such pages leave out.
+fn rows_side_by_side(page: &LeafPage, tuning: &Tuning) -> Result<Option<Encoding>> {
+    let values = &page.values;
+    if tuning.layout == Some(LayoutKind::MiniBlock)
+        || page.dictionary.is_some()
+        || values::has_bit_items(values)
+    {
+        return Ok(None);
+    }
+    if measure::largest_value(values) >= WIDE {
+        let encoding = values::full_zip(values, tuning, tuning.is_text)?.0;
+        return Ok(Some(values::without_null_items(encoding, page)));
+    }
+    if !matches!(values, Values::List(_)) {
+        return Ok(None);
+    }
+    let plain = values::plain(values);
+    let reduced = values::without_null_items(plain.clone(), page);
+    Ok((reduced != plain).then_some(reduced))
+}
+
 fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<Made> {
-    let allowed = tuning.layout != Some(LayoutKind::MiniBlock) && page.dictionary.is_none();
-    let zipped =
-        if allowed && measure::largest_value(&page.values) >= WIDE && !values::has_bit_items(&page.values) {
-            let encoding = values::full_zip(&page.values, tuning, tuning.is_text)?.0;
-            Some(values::without_null_items(encoding, page))
-        } else {
-            None
-        };
+    let zipped = rows_side_by_side(page, tuning)?;
     let may_zip = zipped.is_some();
     let mut picked = pick::pick(page, tuning, zipped, may_part)?;
     let considered = std::mem::take(&mut picked.considered);

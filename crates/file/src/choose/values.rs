@@ -282,14 +282,18 @@ pub(super) fn zip_width(values: &Values) -> Result<ZipWidth> {
     })
 }
 
-/// A fixed-size list of which every item is null stores the items' validity alone.
+/// A fixed-size list of which every item is null stores the items' validity alone. Lists whose items are never null come back
+/// without a look at them.
 pub(super) fn without_null_items(encoding: Encoding, page: &LeafPage) -> Encoding {
     // `valid` has a bit for each of the list's rows; one is null if anything outside is.
     fn replaced(encoding: Encoding, values: &Values, valid: Option<&BooleanBuffer>) -> Encoding {
-        let (Encoding::FixedSizeList { dimension, has_validity, items }, Values::List(list)) =
-            (encoding.clone(), values)
-        else {
-            return encoding;
+        let (dimension, has_validity, items, list) = match (encoding, values) {
+            (Encoding::FixedSizeList { dimension, has_validity, items }, Values::List(list))
+                if has_validity || !matches!(*items, Encoding::Flat { .. }) =>
+            {
+                (dimension, has_validity, items, list)
+            }
+            (encoding, _) => return encoding,
         };
         let item_is_valid = |item: usize| {
             valid.is_none_or(|v| v.value(item / list.dimension))
