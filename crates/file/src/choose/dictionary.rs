@@ -21,6 +21,8 @@ use crate::{FormatVersion, Result};
 const MIN_VALUES: usize = 32;
 /// Entries at most: numbers of 32 bits, and memory.
 const MAX_ENTRIES: usize = 1 << 24;
+/// zstd level of a quick look.
+const QUICK_LEVEL: i32 = 1;
 /// Values looked at before all are, in runs of neighbours.
 const SAMPLES: usize = 4096;
 const SAMPLE_RUNS: usize = 32;
@@ -38,8 +40,8 @@ pub(super) struct Dictionary {
 pub(super) enum No {
     /// The type has none, or too much is different.
     Never,
-    /// The entries take more than the preset allows: fewer rows would have fewer.
-    TooLarge,
+    /// The entries take more than the preset allows: fewer rows would have fewer. About so many may do.
+    TooLarge { values: usize },
 }
 
 /// The dictionary of a page, if it may take less than `direct_bytes`.
@@ -72,9 +74,9 @@ pub(super) fn worthwhile(
     // Compressed, an entry takes a byte about, and hardly less than an eighth of its bytes.
     let room = tuning.preset.weights().entries_bytes;
     let mut no = No::Never;
-    let found = build(values, valid, |entries, bytes| {
+    let found = build(values, valid, |seen, entries, bytes| {
         if entries > room || bytes / 8 > room {
-            no = No::TooLarge;
+            no = No::TooLarge { values: seen };
             return false;
         }
         let least = least(entries.ilog2() as usize);
@@ -85,7 +87,7 @@ pub(super) fn worthwhile(
 
 /// The dictionary of a page, however large; `None` for values that have no bytes of their own.
 pub(super) fn any(values: &Values, valid: Option<&BooleanBuffer>) -> Option<Dictionary> {
-    build(values, valid, |_, _| true)
+    build(values, valid, |_, _, _| true)
 }
 
 /// Bits of a number at the very least, from how many different values a sample has.
@@ -105,11 +107,11 @@ fn least_bits(values: &Values, valid: Option<&BooleanBuffer>) -> usize {
     seen.len().max(1).ilog2() as usize
 }
 
-/// Gives every value its entry, while `goes_on(entries, bytes of entries)` agrees.
+/// Gives every value its entry, while `goes_on(values seen, entries, bytes of entries)` agrees.
 fn build(
     values: &Values,
     valid: Option<&BooleanBuffer>,
-    goes_on: impl FnMut(usize, usize) -> bool,
+    goes_on: impl FnMut(usize, usize, usize) -> bool,
 ) -> Option<Dictionary> {
     let is_valid = |i: usize| valid.is_none_or(|v| v.value(i));
     let len = values.len();
@@ -118,6 +120,10 @@ fn build(
             2 => number(len, is_valid, word_of::<2>(v.bytes()), |_| 2, goes_on),
             4 => number(len, is_valid, word_of::<4>(v.bytes()), |_| 4, goes_on),
             8 => number(len, is_valid, word_of::<8>(v.bytes()), |_| 8, goes_on),
+            16 => {
+                let words = v.bytes().as_chunks::<16>().0;
+                number(len, is_valid, |i| u128::from_le_bytes(words[i]), |_| 16, goes_on)
+            }
             width => {
                 let bytes = v.bytes();
                 number(len, is_valid, |i| &bytes[i * width..(i + 1) * width], |b: &[u8]| b.len(), goes_on)
@@ -157,7 +163,7 @@ fn number<K: std::hash::Hash + Eq + Copy>(
     is_valid: impl Fn(usize) -> bool,
     key: impl Fn(usize) -> K,
     bytes_of: impl Fn(K) -> usize,
-    mut goes_on: impl FnMut(usize, usize) -> bool,
+    mut goes_on: impl FnMut(usize, usize, usize) -> bool,
 ) -> Option<Numbered> {
     let mut index: HashMap<K, u32, Fold> = HashMap::with_hasher(Fold::default());
     let mut firsts: Vec<usize> = Vec::new();
@@ -175,7 +181,7 @@ fn number<K: std::hash::Hash + Eq + Copy>(
                 if current == next {
                     firsts.push(i);
                     bytes += bytes_of(value);
-                    if !goes_on(firsts.len(), bytes) {
+                    if !goes_on(i, firsts.len(), bytes) {
                         return None;
                     }
                 }
@@ -188,6 +194,12 @@ fn number<K: std::hash::Hash + Eq + Copy>(
 
 fn gather(values: &Values, places: &[usize]) -> Option<Values> {
     let mut out = Values::new(&values.shape(), places.len());
+    if let (Values::Fixed(from), Values::Fixed(to)) = (values, &mut out) {
+        let width = from.width;
+        let slots = to.grow(places.len()).chunks_exact_mut(width);
+        slots.zip(places).for_each(|(slot, i)| slot.copy_from_slice(&from.bytes()[i * width..(i + 1) * width]));
+        return Some(out);
+    }
     for &i in places {
         out.extend(values, i..i + 1).ok()?;
     }
@@ -233,54 +245,39 @@ pub(super) fn ordered(
     if entries.len() < 16 || tuning.dictionary.scheme.is_none() {
         return Ok(None);
     }
-    let mut orders: Vec<Vec<u32>> = Vec::new();
-    let sorted_by = |orders: &mut Vec<Vec<u32>>, compare: &dyn Fn(u32, u32) -> std::cmp::Ordering| {
-        let mut order: Vec<u32> = (0..entries.len() as u32).collect();
-        order.sort_unstable_by(|a, b| compare(*a, *b));
-        orders.push(order);
+    let orders = match entries {
+        Values::Fixed(v) => match v.width {
+            2 => orders_of::<2, u64>(v.bytes(), |w| u64::from(u16::from_le_bytes(w)), None),
+            4 => orders_of::<4, u64>(v.bytes(), |w| u64::from(u32::from_le_bytes(w)), None),
+            8 => orders_of(v.bytes(), u64::from_le_bytes, Some(u64::from_be_bytes)),
+            16 => orders_of(v.bytes(), u128::from_le_bytes, Some(u128::from_be_bytes)),
+            width => {
+                let value = |i: u32| &v.bytes()[i as usize * width..(i as usize + 1) * width];
+                vec![order_by(entries.len(), |a, b| value(a).iter().rev().cmp(value(b).iter().rev()))]
+            }
+        },
+        _ => {
+            let bytes = |i: u32| entries.bytes_at(i as usize);
+            vec![order_by(entries.len(), |a, b| bytes(a).cmp(&bytes(b)))]
+        }
     };
-    match entries {
-        Values::Fixed(v) if v.width <= 8 => {
-            let word = |i: u32| {
-                let mut word = [0; 8];
-                word[..v.width].copy_from_slice(&v.bytes()[i as usize * v.width..(i as usize + 1) * v.width]);
-                word
-            };
-            let words: Vec<[u8; 8]> = (0..entries.len() as u32).map(word).collect();
-            let mut sorted_by_key = |key: fn([u8; 8]) -> u64| {
-                let mut order: Vec<(u64, u32)> = words.iter().map(|w| key(*w)).zip(0..).collect();
-                order.sort_unstable();
-                orders.push(order.into_iter().map(|(_, i)| i).collect());
-            };
-            // By value; and by the lowest byte first: equal tails of decimal fractions come together.
-            sorted_by_key(u64::from_le_bytes);
-            if v.width == 8 {
-                sorted_by_key(u64::from_be_bytes);
-            }
-        }
-        Values::Fixed(v) => {
-            let value = |i: u32| &v.bytes()[i as usize * v.width..(i as usize + 1) * v.width];
-            // By value, that is by the last byte first; and by the first: equal tails of decimal fractions come together.
-            sorted_by(&mut orders, &|a, b| value(a).iter().rev().cmp(value(b).iter().rev()));
-            if v.width >= 8 {
-                sorted_by(&mut orders, &|a, b| value(a).cmp(value(b)));
-            }
-        }
-        _ => sorted_by(&mut orders, &|a, b| entries.bytes_at(a as usize).cmp(&entries.bytes_at(b as usize))),
-    }
     let mut best: Option<(Vec<u32>, Values, usize)> = None;
     let several = orders.len() > 1;
-    for order in orders {
+    let mut by_value = false;
+    for (place, order) in orders.into_iter().enumerate() {
         let places: Vec<usize> = order.iter().map(|i| *i as usize).collect();
         let Some(moved) = gather(entries, &places) else { return Ok(None) };
         // Which order is the better a quick look tells.
         let bytes = if several { quick_bytes(&moved)? } else { 0 };
         if best.as_ref().is_none_or(|(.., least)| bytes < *least) {
             best = Some((order, moved, bytes));
+            by_value = place == 0;
         }
     }
     let Some((order, moved, _)) = best else { return Ok(None) };
-    let (encoding, bytes) = entries_encoding(&moved, None, tuning)?;
+    // Between neighbours of about the same value a thorough search finds no more than a quick one.
+    let level = (by_value && matches!(moved, Values::Fixed(_))).then_some(QUICK_LEVEL);
+    let (encoding, bytes) = sized_entries(&moved, level, tuning)?;
     let mut rank = vec![0u32; order.len()];
     order.iter().enumerate().for_each(|(to, from)| rank[*from as usize] = to as u32);
     let Values::Fixed(old) = &dictionary.indices else { return Ok(None) };
@@ -289,10 +286,31 @@ pub(super) fn ordered(
     Ok(Some((moved, encoding, bytes)))
 }
 
+/// Of entries of N bytes the order by value, and by the other key: with the lowest byte first equal tails of decimal fractions come together.
+fn orders_of<const N: usize, K: Ord + Copy>(
+    bytes: &[u8],
+    value: fn([u8; N]) -> K,
+    other: Option<fn([u8; N]) -> K>,
+) -> Vec<Vec<u32>> {
+    let keys = [Some(value), other];
+    let sorted = keys.into_iter().flatten().map(|key| {
+        let mut order: Vec<(K, u32)> = bytes.as_chunks::<N>().0.iter().map(|w| key(*w)).zip(0..).collect();
+        order.sort_unstable();
+        order.into_iter().map(|(_, i)| i).collect()
+    });
+    sorted.collect()
+}
+
+fn order_by(count: usize, mut compare: impl FnMut(u32, u32) -> std::cmp::Ordering) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    order.sort_unstable_by(|a, b| compare(*a, *b));
+    order
+}
+
 /// Bytes of entries under a quick compressor.
 fn quick_bytes(entries: &Values) -> Result<usize> {
     let values = Box::new(values::plain(entries));
-    Ok(encode_block(&Encoding::General { scheme: Scheme::Zstd, level: Some(1), values }, entries)?.len())
+    Ok(encode_block(&Encoding::General { scheme: Scheme::Zstd, level: Some(QUICK_LEVEL), values }, entries)?.len())
 }
 
 /// How the entries of a dictionary are stored, and the bytes that takes.
@@ -301,8 +319,8 @@ pub(super) fn entries_encoding(
     spec: Option<&ValueSpec>,
     tuning: &Tuning,
 ) -> Result<(Encoding, usize)> {
-    let sized = |encoding: Encoding| encode_block(&encoding, entries).map(|bytes| (encoding, bytes.len()));
     if let Some(spec) = spec {
+        let sized = |encoding: Encoding| encode_block(&encoding, entries).map(|bytes| (encoding, bytes.len()));
         return match (spec, entries) {
             // One group holds no more.
             (ValueSpec::Bitpack, _) if entries.len() > 1024 => Err(crate::Error::invalid(format!(
@@ -312,8 +330,15 @@ pub(super) fn entries_encoding(
             _ => sized(values::forced(spec, entries)?),
         };
     }
+    sized_entries(entries, None, tuning)
+}
+
+/// The same without what was asked for; `level`: one that will do in place of the preset's.
+fn sized_entries(entries: &Values, level: Option<i32>, tuning: &Tuning) -> Result<(Encoding, usize)> {
+    let sized = |encoding: Encoding| encode_block(&encoding, entries).map(|bytes| (encoding, bytes.len()));
     let plain = sized(values::plain(entries))?;
-    let Some((scheme, level)) = entries_scheme(tuning) else { return Ok(plain) };
+    let Some((scheme, preset_level)) = entries_scheme(tuning) else { return Ok(plain) };
+    let level = if scheme == Scheme::Zstd { level.or(preset_level) } else { preset_level };
     if tuning.is_plain() && !tuning.is_plain_by_metadata
         || matches!(entries, Values::Bits(_))
         || entries.byte_size() < 64

@@ -196,9 +196,9 @@ impl Options<'_> {
         let direct = self.least_bytes().min(values.byte_size());
         match dictionary::worthwhile(values, valid.as_ref(), self.tuning, direct) {
             Err(No::Never) => Ok(false),
-            Err(No::TooLarge) => {
+            Err(No::TooLarge { values: some }) => {
                 if may_part {
-                    self.parts(direct)?;
+                    self.parts(direct, values.len() / some.max(1))?;
                 }
                 Ok(false)
             }
@@ -206,9 +206,11 @@ impl Options<'_> {
                 let few = found.entries.len() * 64 < values.len() && !matches!(values, Values::Fixed(_));
                 let moved = dictionary::ordered(&found, self.tuning)?;
                 let fits = |bytes: usize| bytes <= self.weights.entries_bytes;
-                if moved.as_ref().is_some_and(|(.., bytes)| !fits(*bytes)) {
+                if let Some((.., bytes)) = &moved
+                    && !fits(*bytes)
+                {
                     if may_part {
-                        self.parts(direct)?;
+                        self.parts(direct, bytes / self.weights.entries_bytes)?;
                     }
                     return Ok(false);
                 }
@@ -260,13 +262,13 @@ impl Options<'_> {
         Ok(())
     }
 
-    /// Several pages, of which each has a dictionary that is small enough.
-    fn parts(&mut self, direct: usize) -> Result<()> {
+    /// Several pages, of which each has a dictionary that is small enough; at least so many.
+    fn parts(&mut self, direct: usize, least: usize) -> Result<()> {
         let page = self.page;
         let count = page.values.len();
         // 2, 3, 4, 6, 8, 12, …
         let steps = (1..usize::BITS).flat_map(|log| [1usize << log, 3 << (log - 1)]);
-        let mut least_parts = 2;
+        let mut least_parts = least.max(2);
         for parts in steps.take_while(|parts| count / parts >= MIN_PART_VALUES) {
             if parts < least_parts {
                 continue;
@@ -277,7 +279,7 @@ impl Options<'_> {
             let valid = page.value_validity().map(|v| v.slice(range.start, range.len()));
             match dictionary::worthwhile(&some, valid.as_ref(), self.tuning, direct / parts) {
                 Err(No::Never) => return Ok(()),
-                Err(No::TooLarge) => {}
+                Err(No::TooLarge { values }) => least_parts = count / values.max(1),
                 Ok(found) => {
                     let (name, bytes) = match dictionary::ordered(&found, self.tuning)? {
                         Some((_, encoding, bytes)) => (encoding, bytes),
