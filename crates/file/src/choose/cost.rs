@@ -3,6 +3,7 @@
 //! Only differences between ways to store the same values matter, and only as far as they are larger than what sampling
 //! gets wrong; so one figure per encoding will do.
 
+use super::preset::Weights;
 use crate::encoding::{Encoding, Scheme};
 
 /// Decoding one value among many, its decompressed bytes aside.
@@ -38,6 +39,13 @@ pub(super) struct DecodeCost {
     /// larger than the official writer makes it.
     pub(super) extra_value: f64,
     pub(super) extra_point: f64,
+}
+
+impl DecodeCost {
+    /// Bytes that decoding `num_values` is worth.
+    pub(super) fn weighed(&self, num_values: usize, weights: &Weights) -> f64 {
+        num_values as f64 * (weights.decode * self.extra_value + weights.point * self.extra_point)
+    }
 }
 
 /// The cost for chunks of `values` values that are `bytes` once decompressed.

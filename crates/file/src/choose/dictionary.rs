@@ -5,16 +5,15 @@
 //!                                         indices     1     0     1  2   bit-packed, or in any other way of numbers
 //! ```
 
-use std::collections::HashMap;
-
 use arrow_buffer::BooleanBuffer;
 
-use super::hash::Fold;
+use super::numbering::{self, Numbered};
+use super::repetition::Repetition;
 use super::spec::ValueSpec;
 use super::tuning::Tuning;
 use super::values;
 use crate::encoding::{Encoding, FixedValues, Scheme, Values, encode_block};
-use crate::page::mini_block::runs;
+use crate::page::mini_block::{StoredEntries, runs};
 use crate::{FormatVersion, Result};
 
 /// Values below which a dictionary is not worth its buffers.
@@ -23,9 +22,10 @@ const MIN_VALUES: usize = 32;
 const MAX_ENTRIES: usize = 1 << 24;
 /// zstd level of a quick look.
 const QUICK_LEVEL: i32 = 1;
-/// Values looked at before all are, in runs of neighbours.
-const SAMPLES: usize = 4096;
-const SAMPLE_RUNS: usize = 32;
+/// How many times smaller than that a thorough search may make entries.
+const SEARCH_GAIN: usize = 2;
+/// Bytes that an entry takes at the very least, however well entries compress.
+const LEAST_ENTRY: f64 = 0.5;
 
 /// Values as numbers of entries.
 #[derive(Debug)]
@@ -33,6 +33,16 @@ pub(super) struct Dictionary {
     /// Of 1, 2 or 4 bytes; under nulls the one before.
     pub(super) indices: Values,
     pub(super) entries: Values,
+}
+
+/// The order of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they were found.
+    Found,
+    Value,
+    /// By the lowest byte first: equal tails of decimal fractions come together.
+    LowestByte,
 }
 
 /// Why there is no dictionary.
@@ -44,12 +54,13 @@ pub(super) enum No {
     TooLarge { values: usize },
 }
 
-/// The dictionary of a page, if it may take less than `direct_bytes`.
+/// The dictionary of a page, if it may cost less than `direct`. `look`: what a sample says.
 pub(super) fn worthwhile(
     values: &Values,
     valid: Option<&BooleanBuffer>,
+    look: Option<Repetition>,
     tuning: &Tuning,
-    direct_bytes: usize,
+    direct: f64,
 ) -> std::result::Result<Dictionary, No> {
     let eligible = match values {
         Values::Variable(_) | Values::LargeVariable(_) => true,
@@ -57,13 +68,16 @@ pub(super) fn worthwhile(
         _ => false,
     };
     let count = values.len();
-    // Run lengths of numbers take two bytes a run; any other way not much less than half of their bits.
+    if !eligible || count < MIN_VALUES {
+        return Err(No::Never);
+    }
+    // Run lengths of numbers take two bytes a run.
     let run_bytes = match values {
         Values::Fixed(v) => runs(v.bytes(), v.width) * 2,
         _ => usize::MAX,
-    };
-    let least = |bits: usize| (count.saturating_mul(bits) / 16).min(run_bytes);
-    if !eligible || count < MIN_VALUES || least(least_bits(values, valid)) > direct_bytes {
+    } as f64;
+    let least = |bits: f64, entries: f64| (count as f64 * bits / 8.0).min(run_bytes) + entries * LEAST_ENTRY;
+    if look.is_some_and(|look| least(look.bits, look.distinct) > direct) {
         return Err(No::Never);
     }
     let limits = &tuning.dictionary;
@@ -79,8 +93,9 @@ pub(super) fn worthwhile(
             no = No::TooLarge { values: seen };
             return false;
         }
-        let least = least(entries.ilog2() as usize);
-        entries <= max_entries && bytes <= limits.max_bytes && bytes <= max_raw && least < direct_bytes
+        // Numbers of neighbours may be alike: half of their bits is what they take at least.
+        let least = least(f64::from(entries.ilog2()) / 2.0, entries as f64);
+        entries <= max_entries && bytes <= limits.max_bytes && bytes <= max_raw && least < direct
     });
     found.ok_or(no)
 }
@@ -90,47 +105,50 @@ pub(super) fn any(values: &Values, valid: Option<&BooleanBuffer>) -> Option<Dict
     build(values, valid, |_, _, _| true)
 }
 
-/// Bits of a number at the very least, from how many different values a sample has.
-fn least_bits(values: &Values, valid: Option<&BooleanBuffer>) -> usize {
-    let run = SAMPLES / SAMPLE_RUNS;
-    if values.len() < 2 * SAMPLES {
-        return 0;
-    }
-    let mut seen = HashMap::with_capacity_and_hasher(SAMPLES, Fold::default());
-    for start in (0..SAMPLE_RUNS).map(|i| i * (values.len() - run) / (SAMPLE_RUNS - 1)) {
-        for index in (start..start + run).filter(|i| valid.is_none_or(|v| v.value(*i))) {
-            if let Some(bytes) = values.bytes_at(index) {
-                seen.insert(bytes, ());
-            }
-        }
-    }
-    seen.len().max(1).ilog2() as usize
-}
-
 /// Gives every value its entry, while `goes_on(values seen, entries, bytes of entries)` agrees.
 fn build(
     values: &Values,
     valid: Option<&BooleanBuffer>,
     goes_on: impl FnMut(usize, usize, usize) -> bool,
 ) -> Option<Dictionary> {
-    let is_valid = |i: usize| valid.is_none_or(|v| v.value(i));
     let len = values.len();
+    match valid {
+        Some(valid) => build_from(values, len, |i| valid.value(i), goes_on),
+        None => build_from(values, len, |_| true, goes_on),
+    }
+}
+
+fn build_from(
+    values: &Values,
+    len: usize,
+    is_valid: impl Fn(usize) -> bool,
+    mut goes_on: impl FnMut(usize, usize, usize) -> bool,
+) -> Option<Dictionary> {
+    let mut bytes = 0;
+    let told = |i: usize, entries: usize| {
+        bytes += match values {
+            Values::Fixed(v) => v.width,
+            Values::LargeVariable(v) => v.value(i).len() + 8,
+            _ => values.bytes_at(i).map_or(0, <[u8]>::len) + 4,
+        };
+        goes_on(i, entries, bytes)
+    };
     let numbered = match values {
         Values::Fixed(v) => match v.width {
-            2 => number(len, is_valid, word_of::<2>(v.bytes()), |_| 2, goes_on),
-            4 => number(len, is_valid, word_of::<4>(v.bytes()), |_| 4, goes_on),
-            8 => number(len, is_valid, word_of::<8>(v.bytes()), |_| 8, goes_on),
+            2 => numbering::of_words(len, is_valid, word_of::<2>(v.bytes()), told),
+            4 => numbering::of_words(len, is_valid, word_of::<4>(v.bytes()), told),
+            8 => numbering::of_words(len, is_valid, word_of::<8>(v.bytes()), told),
             16 => {
                 let words = v.bytes().as_chunks::<16>().0;
-                number(len, is_valid, |i| u128::from_le_bytes(words[i]), |_| 16, goes_on)
+                numbering::of_words(len, is_valid, |i| u128::from_le_bytes(words[i]), told)
             }
             width => {
                 let bytes = v.bytes();
-                number(len, is_valid, |i| &bytes[i * width..(i + 1) * width], |b: &[u8]| b.len(), goes_on)
+                numbering::of_strings(len, is_valid, |i| &bytes[i * width..(i + 1) * width], told)
             }
         },
-        Values::Variable(v) => number(len, is_valid, |i| v.value(i), |b: &[u8]| b.len() + 4, goes_on),
-        Values::LargeVariable(v) => number(len, is_valid, |i| v.value(i), |b: &[u8]| b.len() + 8, goes_on),
+        Values::Variable(v) => numbering::of_strings(len, is_valid, |i| v.value(i), told),
+        Values::LargeVariable(v) => numbering::of_strings(len, is_valid, |i| v.value(i), told),
         _ => None,
     };
     let Numbered { numbers, mut firsts } = numbered?;
@@ -138,7 +156,7 @@ fn build(
         // Indices under nulls must be in range all the same.
         firsts.push(0);
     }
-    let entries = gather(values, &firsts)?;
+    let entries = gather(values, firsts.iter().copied())?;
     Some(Dictionary { indices: indices(firsts.len(), numbers.into_iter()), entries })
 }
 
@@ -152,47 +170,7 @@ fn word_of<const N: usize>(bytes: &[u8]) -> impl Fn(usize) -> u64 {
     }
 }
 
-struct Numbered {
-    numbers: Vec<u32>,
-    /// Of every entry the first value that has it.
-    firsts: Vec<usize>,
-}
-
-fn number<K: std::hash::Hash + Eq + Copy>(
-    len: usize,
-    is_valid: impl Fn(usize) -> bool,
-    key: impl Fn(usize) -> K,
-    bytes_of: impl Fn(K) -> usize,
-    mut goes_on: impl FnMut(usize, usize, usize) -> bool,
-) -> Option<Numbered> {
-    let mut index: HashMap<K, u32, Fold> = HashMap::with_hasher(Fold::default());
-    let mut firsts: Vec<usize> = Vec::new();
-    let mut bytes = 0;
-    let mut numbers: Vec<u32> = Vec::with_capacity(len);
-    let mut last: Option<K> = None;
-    let mut current = 0;
-    for i in 0..len {
-        if is_valid(i) {
-            let value = key(i);
-            if last != Some(value) {
-                let next = firsts.len() as u32;
-                current = *index.entry(value).or_insert(next);
-                last = Some(value);
-                if current == next {
-                    firsts.push(i);
-                    bytes += bytes_of(value);
-                    if !goes_on(i, firsts.len(), bytes) {
-                        return None;
-                    }
-                }
-            }
-        }
-        numbers.push(current);
-    }
-    Some(Numbered { numbers, firsts })
-}
-
-fn gather(values: &Values, places: &[usize]) -> Option<Values> {
+fn gather(values: &Values, places: impl ExactSizeIterator<Item = usize>) -> Option<Values> {
     let mut out = Values::new(&values.shape(), places.len());
     if let (Values::Fixed(from), Values::Fixed(to)) = (values, &mut out) {
         let width = from.width;
@@ -200,7 +178,7 @@ fn gather(values: &Values, places: &[usize]) -> Option<Values> {
         slots.zip(places).for_each(|(slot, i)| slot.copy_from_slice(&from.bytes()[i * width..(i + 1) * width]));
         return Some(out);
     }
-    for &i in places {
+    for i in places {
         out.extend(values, i..i + 1).ok()?;
     }
     Some(out)
@@ -228,77 +206,99 @@ fn indices(entries: usize, numbers: impl ExactSizeIterator<Item = u32>) -> Value
     Values::Fixed(out)
 }
 
-/// Number `i` of some indices.
-fn index_at(bytes: &[u8], width: usize, i: usize) -> u32 {
-    let mut word = [0; 4];
-    word[..width].copy_from_slice(&bytes[i * width..(i + 1) * width]);
-    u32::from_le_bytes(word)
-}
+/// Entries in an order of their own: the dictionary, how its entries are stored, the order.
+pub(super) type Ordered = (Dictionary, StoredEntries, Order);
 
-/// The entries in the order that takes the fewest bytes, which is free where every number takes the same bits; and how
-/// those are stored.
+/// The entries in the order that takes the fewest bytes, which is free where every number takes the same bits; or in the order
+/// `wanted`. `Ok(None)`: no order is worth it. `Err`: about the bytes that entries take, which are more than `room`.
 pub(super) fn ordered(
     dictionary: &Dictionary,
+    wanted: Option<Order>,
+    room: usize,
     tuning: &Tuning,
-) -> Result<Option<(Dictionary, Encoding, usize)>> {
+) -> Result<std::result::Result<Option<Ordered>, usize>> {
     let entries = &dictionary.entries;
-    if entries.len() < 16 || tuning.dictionary.scheme.is_none() {
-        return Ok(None);
+    if entries.len() < 16 || tuning.dictionary.scheme.is_none() || wanted == Some(Order::Found) {
+        return Ok(Ok(None));
     }
-    let orders = match entries {
+    let orders: &[Order] = match (&wanted, entries) {
+        (Some(order), _) => std::slice::from_ref(order),
+        (None, Values::Fixed(v)) if matches!(v.width, 8 | 16) => &[Order::Value, Order::LowestByte],
+        _ => &[Order::Value],
+    };
+    let mut best: Option<(Vec<u32>, Values, usize, Order)> = None;
+    for &order in orders {
+        let Some((places, moved)) = in_order(entries, order) else { return Ok(Ok(None)) };
+        // Which order is the better a quick look tells.
+        let bytes = if orders.len() > 1 { quick_bytes(&moved)? } else { 0 };
+        if best.as_ref().is_none_or(|(_, _, least, _)| bytes < *least) {
+            best = Some((places, moved, bytes, order));
+        }
+    }
+    let Some((places, moved, bytes, order)) = best else { return Ok(Ok(None)) };
+    // Between neighbours of about the same value a thorough search finds no more than a quick one.
+    let quick = order == Order::Value && matches!(moved, Values::Fixed(_));
+    if bytes / if quick { 1 } else { SEARCH_GAIN } > room {
+        return Ok(Err(bytes));
+    }
+    let stored = stored_at(&moved, quick.then_some(QUICK_LEVEL), tuning)?;
+    if stored.bytes.len() > room {
+        return Ok(Err(stored.bytes.len()));
+    }
+    let mut rank = vec![0u32; places.len()];
+    places.iter().enumerate().for_each(|(to, from)| rank[*from as usize] = to as u32);
+    let Values::Fixed(old) = &dictionary.indices else { return Ok(Ok(None)) };
+    let indices = match old.width {
+        1 => ranked::<1>(old.bytes(), &rank, places.len()),
+        2 => ranked::<2>(old.bytes(), &rank, places.len()),
+        _ => ranked::<4>(old.bytes(), &rank, places.len()),
+    };
+    Ok(Ok(Some((Dictionary { indices, entries: moved }, stored, order))))
+}
+
+/// Numbers of N bytes, each replaced by its rank.
+fn ranked<const N: usize>(numbers: &[u8], rank: &[u32], entries: usize) -> Values {
+    let numbers = numbers.as_chunks::<N>().0.iter().map(|number| {
+        let mut word = [0; 4];
+        word[..N].copy_from_slice(number);
+        rank[u32::from_le_bytes(word) as usize]
+    });
+    indices(entries, numbers)
+}
+
+/// Entries in an order, and where each comes from.
+fn in_order(entries: &Values, order: Order) -> Option<(Vec<u32>, Values)> {
+    let lowest = order == Order::LowestByte;
+    let places = match entries {
         Values::Fixed(v) => match v.width {
-            2 => orders_of::<2, u64>(v.bytes(), |w| u64::from(u16::from_le_bytes(w)), None),
-            4 => orders_of::<4, u64>(v.bytes(), |w| u64::from(u32::from_le_bytes(w)), None),
-            8 => orders_of(v.bytes(), u64::from_le_bytes, Some(u64::from_be_bytes)),
-            16 => orders_of(v.bytes(), u128::from_le_bytes, Some(u128::from_be_bytes)),
+            2 => order_of(v.bytes(), |w| u64::from(u16::from_le_bytes(w))),
+            4 => order_of(v.bytes(), |w| u64::from(u32::from_le_bytes(w))),
+            8 if lowest => order_of(v.bytes(), u64::from_be_bytes),
+            8 => order_of(v.bytes(), u64::from_le_bytes),
+            16 if lowest => order_of(v.bytes(), u128::from_be_bytes),
+            16 if v.bytes().as_chunks::<16>().0.iter().all(|w| w[8..] == [0; 8]) => {
+                order_of(v.bytes(), |w: [u8; 16]| u128::from_le_bytes(w) as u64)
+            }
+            16 => order_of(v.bytes(), u128::from_le_bytes),
             width => {
                 let value = |i: u32| &v.bytes()[i as usize * width..(i as usize + 1) * width];
-                vec![order_by(entries.len(), |a, b| value(a).iter().rev().cmp(value(b).iter().rev()))]
+                order_by(entries.len(), |a, b| value(a).iter().rev().cmp(value(b).iter().rev()))
             }
         },
         _ => {
             let bytes = |i: u32| entries.bytes_at(i as usize);
-            vec![order_by(entries.len(), |a, b| bytes(a).cmp(&bytes(b)))]
+            order_by(entries.len(), |a, b| bytes(a).cmp(&bytes(b)))
         }
     };
-    let mut best: Option<(Vec<u32>, Values, usize)> = None;
-    let several = orders.len() > 1;
-    let mut by_value = false;
-    for (place, order) in orders.into_iter().enumerate() {
-        let places: Vec<usize> = order.iter().map(|i| *i as usize).collect();
-        let Some(moved) = gather(entries, &places) else { return Ok(None) };
-        // Which order is the better a quick look tells.
-        let bytes = if several { quick_bytes(&moved)? } else { 0 };
-        if best.as_ref().is_none_or(|(.., least)| bytes < *least) {
-            best = Some((order, moved, bytes));
-            by_value = place == 0;
-        }
-    }
-    let Some((order, moved, _)) = best else { return Ok(None) };
-    // Between neighbours of about the same value a thorough search finds no more than a quick one.
-    let level = (by_value && matches!(moved, Values::Fixed(_))).then_some(QUICK_LEVEL);
-    let (encoding, bytes) = sized_entries(&moved, level, tuning)?;
-    let mut rank = vec![0u32; order.len()];
-    order.iter().enumerate().for_each(|(to, from)| rank[*from as usize] = to as u32);
-    let Values::Fixed(old) = &dictionary.indices else { return Ok(None) };
-    let numbers = (0..old.len()).map(|i| rank[index_at(old.bytes(), old.width, i) as usize]);
-    let moved = Dictionary { indices: indices(order.len(), numbers), entries: moved };
-    Ok(Some((moved, encoding, bytes)))
+    let moved = gather(entries, places.iter().map(|i| *i as usize))?;
+    Some((places, moved))
 }
 
-/// Of entries of N bytes the order by value, and by the other key: with the lowest byte first equal tails of decimal fractions come together.
-fn orders_of<const N: usize, K: Ord + Copy>(
-    bytes: &[u8],
-    value: fn([u8; N]) -> K,
-    other: Option<fn([u8; N]) -> K>,
-) -> Vec<Vec<u32>> {
-    let keys = [Some(value), other];
-    let sorted = keys.into_iter().flatten().map(|key| {
-        let mut order: Vec<(K, u32)> = bytes.as_chunks::<N>().0.iter().map(|w| key(*w)).zip(0..).collect();
-        order.sort_unstable();
-        order.into_iter().map(|(_, i)| i).collect()
-    });
-    sorted.collect()
+/// The order of entries of N bytes by a key.
+fn order_of<const N: usize, K: Ord + Copy>(bytes: &[u8], key: fn([u8; N]) -> K) -> Vec<u32> {
+    let mut order: Vec<(K, u32)> = bytes.as_chunks::<N>().0.iter().map(|w| key(*w)).zip(0..).collect();
+    order.sort_unstable();
+    order.into_iter().map(|(_, i)| i).collect()
 }
 
 fn order_by(count: usize, mut compare: impl FnMut(u32, u32) -> std::cmp::Ordering) -> Vec<u32> {
@@ -313,40 +313,38 @@ fn quick_bytes(entries: &Values) -> Result<usize> {
     Ok(encode_block(&Encoding::General { scheme: Scheme::Zstd, level: Some(QUICK_LEVEL), values }, entries)?.len())
 }
 
-/// How the entries of a dictionary are stored, and the bytes that takes.
-pub(super) fn entries_encoding(
-    entries: &Values,
-    spec: Option<&ValueSpec>,
-    tuning: &Tuning,
-) -> Result<(Encoding, usize)> {
-    if let Some(spec) = spec {
-        let sized = |encoding: Encoding| encode_block(&encoding, entries).map(|bytes| (encoding, bytes.len()));
-        return match (spec, entries) {
-            // One group holds no more.
-            (ValueSpec::Bitpack, _) if entries.len() > 1024 => Err(crate::Error::invalid(format!(
-                "bitpack: a dictionary of {} entries, inline bit packing holds 1024",
-                entries.len()
-            ))),
-            _ => sized(values::forced(spec, entries)?),
-        };
+/// The entries of a dictionary as they are stored.
+pub(super) fn stored(entries: &Values, spec: Option<&ValueSpec>, tuning: &Tuning) -> Result<StoredEntries> {
+    match (spec, entries) {
+        (None, _) => stored_at(entries, None, tuning),
+        // One group holds no more.
+        (Some(ValueSpec::Bitpack), _) if entries.len() > 1024 => Err(crate::Error::invalid(format!(
+            "bitpack: a dictionary of {} entries, inline bit packing holds 1024",
+            entries.len()
+        ))),
+        (Some(spec), _) => stored_as(values::forced(spec, entries)?, entries),
     }
-    sized_entries(entries, None, tuning)
 }
 
-/// The same without what was asked for; `level`: one that will do in place of the preset's.
-fn sized_entries(entries: &Values, level: Option<i32>, tuning: &Tuning) -> Result<(Encoding, usize)> {
-    let sized = |encoding: Encoding| encode_block(&encoding, entries).map(|bytes| (encoding, bytes.len()));
-    let plain = sized(values::plain(entries))?;
-    let Some((scheme, preset_level)) = entries_scheme(tuning) else { return Ok(plain) };
+fn stored_as(encoding: Encoding, entries: &Values) -> Result<StoredEntries> {
+    let bytes = encode_block(&encoding, entries)?;
+    Ok(StoredEntries { encoding, num_items: entries.len(), bytes })
+}
+
+/// The same where nothing was asked for; `level`: one that will do in place of the preset's.
+fn stored_at(entries: &Values, level: Option<i32>, tuning: &Tuning) -> Result<StoredEntries> {
+    let plain = values::plain(entries);
+    let Some((scheme, preset_level)) = entries_scheme(tuning) else { return stored_as(plain, entries) };
     let level = if scheme == Scheme::Zstd { level.or(preset_level) } else { preset_level };
     if tuning.is_plain() && !tuning.is_plain_by_metadata
         || matches!(entries, Values::Bits(_))
         || entries.byte_size() < 64
     {
-        return Ok(plain);
+        return stored_as(plain, entries);
     }
-    let general = sized(Encoding::General { scheme, level, values: Box::new(plain.0.clone()) })?;
-    Ok(if general.1 < plain.1 { general } else { plain })
+    let general = Encoding::General { scheme, level, values: Box::new(plain.clone()) };
+    let (plain, general) = (stored_as(plain, entries)?, stored_as(general, entries)?);
+    Ok(if general.bytes.len() < plain.bytes.len() { general } else { plain })
 }
 
 /// What was asked for, or what the preset gives.

@@ -1,46 +1,28 @@
 //! A fast hash for counting distinct values; it decides sizes, never what is stored, so nobody gains
 //! from making it collide except a slower writer.
 
-use std::hash::{BuildHasher, Hasher};
-
-/// Folds eight bytes at a time by multiplication.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Fold(u64);
-
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-impl Fold {
-    fn mix(&mut self, word: u64) {
-        let wide = u128::from(self.0 ^ word) * u128::from(ODD);
-        self.0 = (wide as u64) ^ (wide >> 64) as u64;
-    }
+/// Folds a word in by multiplication.
+pub(super) fn mix(state: u64, word: u64) -> u64 {
+    let wide = u128::from(state ^ word ^ ODD) * u128::from(ODD);
+    (wide as u64) ^ (wide >> 64) as u64
 }
 
-impl Hasher for Fold {
-    fn finish(&self) -> u64 {
-        self.0
+/// The hash of some bytes and their length, eight bytes at a time.
+pub(super) fn of_bytes(bytes: &[u8]) -> u64 {
+    let (words, tail) = bytes.as_chunks::<8>();
+    let mut state = mix(0, bytes.len() as u64);
+    for word in words {
+        state = mix(state, u64::from_le_bytes(*word));
     }
-
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, tail) = bytes.as_chunks::<8>();
-        words.iter().for_each(|w| self.mix(u64::from_le_bytes(*w).wrapping_add(ODD)));
-        if !tail.is_empty() {
-            let mut word = [0; 8];
-            word[..tail.len()].copy_from_slice(tail);
-            self.mix(u64::from_le_bytes(word) ^ ODD);
-        }
-        self.mix(bytes.len() as u64);
+    if tail.is_empty() {
+        return state;
     }
-
-    fn write_usize(&mut self, _: usize) {
-        // The length of a slice; `write` mixes it in.
-    }
-}
-
-impl BuildHasher for Fold {
-    type Hasher = Self;
-
-    fn build_hasher(&self) -> Self {
-        Self(0x51_7C_C1_B7_27_22_0A_95)
-    }
+    // The last word over again, or the few bytes there are.
+    let last = match bytes.last_chunk::<8>() {
+        Some(word) => u64::from_le_bytes(*word),
+        None => tail.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    };
+    mix(state, last)
 }

@@ -15,9 +15,11 @@ mod cost;
 mod dictionary;
 mod hash;
 mod measure;
+mod numbering;
 mod pick;
 mod plain;
 mod preset;
+mod repetition;
 mod report;
 mod rules;
 mod sample;
@@ -37,7 +39,8 @@ pub(crate) use spec::Spec;
 pub use tuning::Compression;
 pub(crate) use tuning::{Asked, Tuning};
 
-use pick::Way;
+use dictionary::Order;
+use pick::{Part, Way};
 use rules::{choice_of, choice_with, encode_one, scalar};
 use tuning::LayoutKind;
 
@@ -80,13 +83,13 @@ impl Encoded {
 /// Encodes rows of a leaf: one page, or several where one cannot hold their levels.
 pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
     let mut done = Encoded::default();
-    let mut left = vec![(page, true)];
+    let mut left = vec![(page, Part::Whole)];
     if tuning.spec.layout.is_none()
         && let Some(parts) = left[0].0.without_null_stretches(NULL_STRETCH)?
     {
-        left = parts.into_iter().rev().map(|part| (part, true)).collect();
+        left = parts.into_iter().rev().map(|part| (part, Part::Whole)).collect();
     }
-    while let Some((mut page, may_part)) = left.pop() {
+    while let Some((mut page, part)) = left.pop() {
         let plain = page.values.byte_size();
         if tuning.spec.layout.is_none() {
             page.fill_null_slots();
@@ -94,17 +97,20 @@ pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
         let made = match encode_fixed(&page, tuning)? {
             Some((Some(encoded), reason)) => Made::Page(Box::new(encoded), reason, Vec::new(), None),
             Some((None, _)) => Made::None,
-            None => encode_cheapest(&page, tuning, may_part && page.can_part())?,
+            None => {
+                let part = if page.can_part() { part } else { part.last() };
+                encode_cheapest(&page, tuning, part)?
+            }
         };
         match made {
             Made::Page(encoded, reason, considered, chosen) => {
                 done.push(*encoded, plain, reason, considered, chosen);
             }
-            Made::Parts(count) => {
-                left.extend(page.parts(count)?.into_iter().rev().map(|part| (part, false)));
+            Made::Parts(count, order) => {
+                left.extend(page.parts(count)?.into_iter().rev().map(|page| (page, Part::Of(order))));
             }
             Made::None => match page.halves()? {
-                Some((first, second)) => left.extend([(second, may_part), (first, may_part)]),
+                Some((first, second)) => left.extend([(second, part), (first, part)]),
                 None => {
                     let encoded = rules::single_row(&page, tuning)?;
                     done.push(encoded, plain, "a row that no chunk can hold", Vec::new(), None);
@@ -119,7 +125,8 @@ pub(crate) fn encode(page: LeafPage, tuning: &Tuning) -> Result<Encoded> {
 enum Made {
     /// With what was looked at, and which of it this is.
     Page(Box<EncodedPage>, &'static str, Vec<Considered>, Option<usize>),
-    Parts(usize),
+    /// So many pages, and the order of their entries.
+    Parts(usize, Order),
     /// Too many levels in it for any way.
     None,
 }
@@ -146,14 +153,14 @@ fn rows_side_by_side(page: &LeafPage, tuning: &Tuning) -> Result<Option<Encoding
     Ok((reduced != plain).then_some(reduced))
 }
 
-fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<Made> {
+fn encode_cheapest(page: &LeafPage, tuning: &Tuning, part: Part) -> Result<Made> {
     let zipped = rows_side_by_side(page, tuning)?;
     let may_zip = zipped.is_some();
-    let mut picked = pick::pick(page, tuning, zipped, may_part)?;
+    let mut picked = pick::pick(page, tuning, zipped, part)?;
     let considered = std::mem::take(&mut picked.considered);
     for (place, way) in picked.ways.iter().enumerate() {
         let encoded = match way {
-            Way::Parts(count) => return Ok(Made::Parts(*count)),
+            Way::Parts(count, order) => return Ok(Made::Parts(*count, *order)),
             Way::FullZip(encoding) => {
                 let width = values::width_of(encoding, values::zip_width(&page.values)?);
                 Some(full_zip::encode(page, encoding, width)?)
@@ -163,8 +170,7 @@ fn encode_cheapest(page: &LeafPage, tuning: &Tuning, may_part: bool) -> Result<M
             }
             Way::Dictionary { candidate, dictionary } => {
                 let (found, entries) = &picked.dictionaries[*dictionary];
-                let dictionary = Some((entries.clone(), &found.entries));
-                mini_block::encode(page, &found.indices, dictionary, &choice_with(candidate, tuning))?
+                mini_block::encode(page, &found.indices, Some(entries), &choice_with(candidate, tuning))?
             }
         };
         let Some(encoded) = encoded else { continue };

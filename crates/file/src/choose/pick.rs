@@ -5,10 +5,13 @@
 //!         direct: light, general; a dictionary with each way of numbers; rows side by side
 //! ```
 
+use arrow_buffer::BooleanBuffer;
+
 use super::candidates::{self, Candidate};
-use super::dictionary::{self, Dictionary, No};
+use super::dictionary::{self, Dictionary, No, Order};
 use super::measure;
 use super::preset::Weights;
+use super::repetition::Repetition;
 use super::report::Considered;
 use super::sample::{Estimate, Frame};
 use super::tuning::Tuning;
@@ -16,11 +19,18 @@ use super::values;
 use crate::Result;
 use crate::encoding::{Encoding, Scheme, Values};
 use crate::page::LeafPage;
+use crate::page::mini_block::StoredEntries;
 
 /// Bytes of one more page: its description and tables.
 const PAGE_BYTES: usize = 300;
 /// Values of a page that is parted, at the least.
 const MIN_PART_VALUES: usize = 8192;
+/// Values for each different one, from which on nothing beats a dictionary of strings.
+const FEW: usize = 64;
+/// Values for each byte of entries, from which on their order does not matter.
+const TINY: usize = 100;
+/// What one zstd level takes of the bytes of another, at the least.
+const LEVEL_GAIN: f64 = 0.9;
 /// Buffers start at multiples of this.
 pub(super) const BUFFER_ALIGN: usize = 64;
 /// Strings of this many bytes are compressed alone in every preset, as the official writer does.
@@ -37,8 +47,26 @@ pub(super) enum Way {
         dictionary: usize,
     },
     FullZip(Encoding),
-    /// As so many pages, each of which has its own choice.
-    Parts(usize),
+    /// As so many pages, each with a dictionary in this order.
+    Parts(usize, Order),
+}
+
+/// What a page is of what was handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All of it, which may become several.
+    Whole,
+    /// As small as it gets.
+    Last,
+    /// One of several that were found to be worth a dictionary each, with entries in this order.
+    Of(Order),
+}
+
+impl Part {
+    /// The same where rows cannot be parted.
+    pub(super) fn last(self) -> Self {
+        if self == Self::Whole { Self::Last } else { self }
+    }
 }
 
 /// What was found of a page, the cheapest first.
@@ -46,7 +74,7 @@ pub(super) enum Way {
 pub(super) struct Picked {
     pub(super) ways: Vec<Way>,
     pub(super) considered: Vec<Considered>,
-    pub(super) dictionaries: Vec<(Dictionary, Encoding)>,
+    pub(super) dictionaries: Vec<(Dictionary, StoredEntries)>,
 }
 
 /// Ways and their costs as they are found.
@@ -56,15 +84,17 @@ struct Options<'a> {
     weights: &'static Weights,
     frame: Frame,
     found: Vec<(f64, Way, Considered)>,
-    dictionaries: Vec<(Dictionary, Encoding)>,
+    dictionaries: Vec<(Dictionary, StoredEntries)>,
+    /// Ways to store the page's own values in chunks, and their bytes.
+    tried: Vec<(Candidate, f64)>,
 }
 
-/// Looks at all ways to store a page that is not constant and has values of their own. `may_part`: into several pages.
+/// Looks at all ways to store a page that is not constant and has values of their own.
 pub(super) fn pick(
     page: &LeafPage,
     tuning: &Tuning,
     whole: Option<Encoding>,
-    may_part: bool,
+    part: Part,
 ) -> Result<Picked> {
     let frame = Frame {
         levels: usize::from(page.has_rep()) + usize::from(page.has_def()),
@@ -72,17 +102,19 @@ pub(super) fn pick(
         whole: tuning.thorough,
     };
     let weights = tuning.preset.weights();
-    let mut options = Options { page, tuning, weights, frame, found: Vec::new(), dictionaries: Vec::new() };
+    let mut options =
+        Options { page, tuning, weights, frame, found: Vec::new(), dictionaries: Vec::new(), tried: Vec::new() };
     let values = &page.values;
     if let Some(entries) = &page.dictionary {
-        let (encoding, bytes) = dictionary::entries_encoding(entries, None, tuning)?;
-        options.dictionary(
-            Dictionary { indices: copy(values)?, entries: copy(entries)? },
-            encoding,
-            bytes,
-            false,
-            true,
-        )?;
+        let stored = dictionary::stored(entries, None, tuning)?;
+        let given = Dictionary { indices: copy(values)?, entries: copy(entries)? };
+        options.dictionary(given, stored, false, true)?;
+        return Ok(options.sorted());
+    }
+    let may_part = part == Part::Whole;
+    if let Part::Of(order) = part
+        && options.part(order)?
+    {
         return Ok(options.sorted());
     }
     if let Some(encoding) = whole {
@@ -98,12 +130,14 @@ pub(super) fn pick(
     }
     let is_wide = !options.found.is_empty() && measure::mean_bytes(values) > values::CHUNKED_BYTES;
     if is_wide && !weights.wide {
-        options.repeated(may_part)?;
+        let valid = page.value_validity();
+        let look = Repetition::of(values, valid.as_ref());
+        options.repeated(valid.as_ref(), look, may_part)?;
         return Ok(options.sorted());
     }
     let light = candidates::light(values, tuning);
     for candidate in &light {
-        options.direct(candidate.clone(), 0)?;
+        options.direct(candidate.clone())?;
     }
     if let Values::Fixed(v) = values
         && !page.has_rep()
@@ -113,14 +147,21 @@ pub(super) fn pick(
     {
         options.full_zip(light[0].encoding.clone());
     }
-    let few = options.repeated(may_part)?;
-    if !few {
-        let compressible = weights.general && measure::may_compress(values, tuning.thorough)?;
-        if compressible {
-            for candidate in candidates::general(values, &light, tuning, weights, false) {
-                options.direct(candidate, 0)?;
-            }
+    let valid = page.value_validity();
+    let look = Repetition::of(values, valid.as_ref());
+    // Few different strings leave nothing else to look at; what numbers take otherwise says whether they are worth numbering.
+    let is_text = matches!(values, Values::Variable(_) | Values::LargeVariable(_));
+    let first = is_text && look.is_none_or(|look| look.distinct * FEW as f64 <= values.len() as f64);
+    if first && options.repeated(valid.as_ref(), look, may_part)? {
+        return Ok(options.sorted());
+    }
+    if weights.general && measure::may_compress(values, tuning.thorough)? {
+        for candidate in candidates::general(values, &light, tuning, weights, false) {
+            options.direct(candidate)?;
         }
+    }
+    if !first {
+        options.repeated(valid.as_ref(), look, may_part)?;
     }
     Ok(options.sorted())
 }
@@ -144,14 +185,28 @@ fn copy(values: &Values) -> Result<Values> {
 }
 
 impl Options<'_> {
-    fn least_bytes(&self) -> usize {
-        self.found.iter().map(|(_, _, c)| c.estimated_bytes as usize).min().unwrap_or(usize::MAX)
+    fn least_cost(&self) -> f64 {
+        self.found.iter().map(|(cost, ..)| *cost).fold(f64::MAX, f64::min)
+    }
+
+    /// What a way costs at the least, by what it costs to decode and by what is known of those that store the same chunks.
+    fn floor(&self, values: &Values, candidate: &Candidate) -> f64 {
+        let Encoding::General { scheme, values: inner, .. } = &candidate.encoding else { return 0.0 };
+        let decode = self.frame.decode_cost(values, candidate);
+        let same = |(other, _): &&(Candidate, f64)| {
+            let alike = matches!(&other.encoding, Encoding::General { scheme: Scheme::Zstd, values, .. } if values == inner);
+            alike && other.rule == candidate.rule
+        };
+        let bytes = self.tried.iter().find(same).map_or(0.0, |(_, bytes)| *bytes);
+        // Another level gains some percent; LZ4 none.
+        let gain = if *scheme == Scheme::Zstd { LEVEL_GAIN } else { 1.0 };
+        decode.weighed(values.len(), self.weights) + bytes * gain
     }
 
     fn add(&mut self, way: Way, name: String, estimate: Estimate) {
         let settings = match &way {
             Way::Direct(candidate) | Way::Dictionary { candidate, .. } => settings(candidate),
-            Way::FullZip(_) | Way::Parts(_) => String::new(),
+            Way::FullZip(_) | Way::Parts(..) => String::new(),
         };
         let cost = estimate.cost(self.page.values.len(), self.weights);
         let considered = Considered {
@@ -165,9 +220,12 @@ impl Options<'_> {
         self.found.push((cost, way, considered));
     }
 
-    fn direct(&mut self, candidate: Candidate, extra: usize) -> Result<()> {
-        if let Some(mut estimate) = self.frame.estimate(&self.page.values, &candidate)? {
-            estimate.bytes += extra as f64;
+    fn direct(&mut self, candidate: Candidate) -> Result<()> {
+        if !self.tuning.thorough && self.floor(&self.page.values, &candidate) >= self.least_cost() {
+            return Ok(());
+        }
+        if let Some(estimate) = self.frame.estimate(&self.page.values, &candidate)? {
+            self.tried.push((candidate.clone(), estimate.bytes));
             let name = candidate.encoding.describe();
             self.add(Way::Direct(candidate), name, estimate);
         }
@@ -190,39 +248,47 @@ impl Options<'_> {
     }
 
     /// Looks at dictionaries; true if there are so few entries that nothing else is worth a look.
-    fn repeated(&mut self, may_part: bool) -> Result<bool> {
-        let valid = self.page.value_validity();
+    fn repeated(
+        &mut self,
+        valid: Option<&BooleanBuffer>,
+        look: Option<Repetition>,
+        may_part: bool,
+    ) -> Result<bool> {
         let values = &self.page.values;
-        let direct = self.least_bytes().min(values.byte_size());
-        match dictionary::worthwhile(values, valid.as_ref(), self.tuning, direct) {
+        let look = look.filter(|_| !self.tuning.thorough);
+        let direct = self.least_cost().min(values.byte_size() as f64);
+        match dictionary::worthwhile(values, valid, look, self.tuning, direct) {
             Err(No::Never) => Ok(false),
             Err(No::TooLarge { values: some }) => {
                 if may_part {
-                    self.parts(direct, values.len() / some.max(1))?;
+                    self.parts(valid, direct, values.len() / some.max(1))?;
                 }
                 Ok(false)
             }
             Ok(found) => {
-                let few = found.entries.len() * 64 < values.len() && !matches!(values, Values::Fixed(_));
-                let moved = dictionary::ordered(&found, self.tuning)?;
-                let fits = |bytes: usize| bytes <= self.weights.entries_bytes;
-                if let Some((.., bytes)) = &moved
-                    && !fits(*bytes)
-                {
-                    if may_part {
-                        self.parts(direct, bytes / self.weights.entries_bytes)?;
+                let few = found.entries.len() * FEW < values.len() && !matches!(values, Values::Fixed(_));
+                // Entries that take next to nothing need no order.
+                let tiny = found.entries.byte_size() * TINY < values.len() && !self.tuning.thorough;
+                let room = self.weights.entries_bytes;
+                let moved = if tiny { Ok(None) } else { dictionary::ordered(&found, None, room, self.tuning)? };
+                let moved = match moved {
+                    Ok(moved) => moved,
+                    Err(bytes) => {
+                        if may_part {
+                            self.parts(valid, direct, bytes / room)?;
+                        }
+                        return Ok(false);
                     }
-                    return Ok(false);
-                }
+                };
                 // In the order of the values numbers of neighbours are alike; worth a look where entries are few beside them.
                 let as_found = moved.is_none() || found.entries.len() * 4 < found.indices.len();
-                if let Some((moved, encoding, bytes)) = moved {
-                    self.dictionary(moved, encoding, bytes, true, !as_found)?;
+                if let Some((moved, stored, _)) = moved {
+                    self.dictionary(moved, stored, true, !as_found)?;
                 }
                 if as_found {
-                    let (encoding, bytes) = dictionary::entries_encoding(&found.entries, None, self.tuning)?;
-                    if bytes <= self.weights.entries_bytes {
-                        self.dictionary(found, encoding, bytes, false, true)?;
+                    let stored = dictionary::stored(&found.entries, None, self.tuning)?;
+                    if stored.bytes.len() <= room {
+                        self.dictionary(found, stored, false, true)?;
                     }
                 }
                 Ok(few)
@@ -234,8 +300,7 @@ impl Options<'_> {
     fn dictionary(
         &mut self,
         found: Dictionary,
-        entries: Encoding,
-        bytes: usize,
+        stored: StoredEntries,
         sorted: bool,
         general: bool,
     ) -> Result<()> {
@@ -245,25 +310,49 @@ impl Options<'_> {
         if general {
             ways.extend(candidates::general(&found.indices, &light, self.tuning, self.weights, true));
         }
-        let extra = (bytes.next_multiple_of(BUFFER_ALIGN)) as f64;
+        let extra = stored.bytes.len().next_multiple_of(BUFFER_ALIGN) as f64;
         let looked_up = if matches!(found.entries, Values::Fixed(_)) { 0.5 } else { 2.0 };
         for candidate in ways {
             let Some(mut estimate) = self.frame.estimate(&found.indices, &candidate)? else { continue };
             estimate.bytes += extra;
             estimate.decode.value += looked_up;
             estimate.decode.point += 20.0;
-            let name = format!("dictionary({}, {})", entries.describe(), candidate.encoding.describe());
+            let name = format!("dictionary({}, {})", stored.encoding.describe(), candidate.encoding.describe());
             self.add(Way::Dictionary { candidate, dictionary: at }, name, estimate);
             if sorted && let Some((.., considered)) = self.found.last_mut() {
-                considered.settings.push_str("entries in order");
+                let comma = if considered.settings.is_empty() { "" } else { ", " };
+                considered.settings = format!("{}{comma}entries in order", considered.settings);
             }
         }
-        self.dictionaries.push((found, entries));
+        self.dictionaries.push((found, stored));
         Ok(())
     }
 
+    /// A dictionary in a given order for one of several pages; false if it does not fit after all.
+    fn part(&mut self, order: Order) -> Result<bool> {
+        let values = &self.page.values;
+        let valid = self.page.value_validity();
+        let all = values.byte_size() as f64;
+        let Ok(found) = dictionary::worthwhile(values, valid.as_ref(), None, self.tuning, all) else {
+            return Ok(false);
+        };
+        let room = self.weights.entries_bytes;
+        match dictionary::ordered(&found, Some(order), room, self.tuning)? {
+            Ok(Some((moved, stored, _))) => self.dictionary(moved, stored, true, true)?,
+            Ok(None) => {
+                let stored = dictionary::stored(&found.entries, None, self.tuning)?;
+                if stored.bytes.len() > room {
+                    return Ok(false);
+                }
+                self.dictionary(found, stored, false, true)?;
+            }
+            Err(_) => return Ok(false),
+        }
+        Ok(!self.found.is_empty())
+    }
+
     /// Several pages, of which each has a dictionary that is small enough; at least so many.
-    fn parts(&mut self, direct: usize, least: usize) -> Result<()> {
+    fn parts(&mut self, valid: Option<&BooleanBuffer>, direct: f64, least: usize) -> Result<()> {
         let page = self.page;
         let count = page.values.len();
         // 2, 3, 4, 6, 8, 12, …
@@ -276,22 +365,31 @@ impl Options<'_> {
             let range = count / 2..count / 2 + count / parts;
             let mut some = Values::new(&page.values.shape(), range.len());
             some.extend(&page.values, range.clone())?;
-            let valid = page.value_validity().map(|v| v.slice(range.start, range.len()));
-            match dictionary::worthwhile(&some, valid.as_ref(), self.tuning, direct / parts) {
+            let valid = valid.map(|v| v.slice(range.start, range.len()));
+            match dictionary::worthwhile(&some, valid.as_ref(), None, self.tuning, direct / parts as f64) {
                 Err(No::Never) => return Ok(()),
                 Err(No::TooLarge { values }) => least_parts = count / values.max(1),
                 Ok(found) => {
-                    let (name, bytes) = match dictionary::ordered(&found, self.tuning)? {
-                        Some((_, encoding, bytes)) => (encoding, bytes),
-                        None => dictionary::entries_encoding(&found.entries, None, self.tuning)?,
+                    let room = self.weights.entries_bytes;
+                    let (numbers, stored, order) = match dictionary::ordered(&found, None, room, self.tuning)? {
+                        Ok(Some((moved, stored, order))) => (moved.indices, stored, order),
+                        Ok(None) => {
+                            let stored = dictionary::stored(&found.entries, None, self.tuning)?;
+                            (found.indices, stored, Order::Found)
+                        }
+                        Err(bytes) => {
+                            // Half of the rows have more than half of the entries.
+                            least_parts = parts * bytes / room;
+                            continue;
+                        }
                     };
-                    // Half of the rows have more than half of the entries.
-                    least_parts = parts * bytes / self.weights.entries_bytes;
-                    if bytes <= self.weights.entries_bytes {
-                        let light = candidates::light(&found.indices, self.tuning);
+                    let (name, bytes) = (&stored.encoding, stored.bytes.len());
+                    least_parts = parts * bytes / room;
+                    if bytes <= room {
+                        let light = candidates::light(&numbers, self.tuning);
                         let mut best: Option<(Estimate, String)> = None;
                         for candidate in &light {
-                            let Some(e) = self.frame.estimate(&found.indices, candidate)? else { continue };
+                            let Some(e) = self.frame.estimate(&numbers, candidate)? else { continue };
                             if best.as_ref().is_none_or(|(b, _)| e.bytes < b.bytes) {
                                 best = Some((e, candidate.encoding.describe()));
                             }
@@ -299,7 +397,7 @@ impl Options<'_> {
                         let Some((mut estimate, numbers)) = best else { return Ok(()) };
                         estimate.bytes = (estimate.bytes + (bytes + PAGE_BYTES) as f64) * parts as f64;
                         let name = format!("{parts} pages of dictionary({}, {numbers})", name.describe());
-                        self.add(Way::Parts(parts), name, estimate);
+                        self.add(Way::Parts(parts, order), name, estimate);
                         return Ok(());
                     }
                 }

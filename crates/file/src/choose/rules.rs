@@ -203,8 +203,8 @@ fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> 
             Some(spec) => mini_block_forced(spec, &page.values)?,
             None => values::mini_block(&page.values, tuning, false).0,
         };
-        let items = dictionary::entries_encoding(entries, items_spec.as_deref(), tuning)?.0;
-        return mini_block::encode(page, &page.values, Some((items, entries)), &choice_of(encoding, tuning));
+        let items = dictionary::stored(entries, items_spec.as_deref(), tuning)?;
+        return mini_block::encode(page, &page.values, Some(&items), &choice_of(encoding, tuning));
     }
     match spec {
         Some(ValueSpec::Dictionary { .. }) => {
@@ -218,9 +218,8 @@ fn as_mini_block(page: &LeafPage, spec: Option<&ValueSpec>, tuning: &Tuning) -> 
                 Some(spec) => mini_block_forced(spec, &found.indices)?,
                 None => values::mini_block(&found.indices, tuning, false).0,
             };
-            let items = dictionary::entries_encoding(&found.entries, items_spec.as_deref(), tuning)?.0;
-            let dictionary = Some((items, &found.entries));
-            mini_block::encode(page, &found.indices, dictionary, &choice_of(encoding, tuning))
+            let items = dictionary::stored(&found.entries, items_spec.as_deref(), tuning)?;
+            mini_block::encode(page, &found.indices, Some(&items), &choice_of(encoding, tuning))
         }
         Some(spec) => {
             let encoding = mini_block_forced(spec, &page.values)?;
@@ -277,14 +276,13 @@ fn dictionary_page(page: &LeafPage, tuning: &Tuning, direct_bytes: usize) -> Res
         return Ok(None);
     }
     let valid = page.value_validity();
-    let Ok(found) = dictionary::worthwhile(&page.values, valid.as_ref(), tuning, direct_bytes) else {
+    let Ok(found) = dictionary::worthwhile(&page.values, valid.as_ref(), None, tuning, direct_bytes as f64) else {
         return Ok(None);
     };
-    let items = dictionary::entries_encoding(&found.entries, None, tuning)?.0;
+    let items = dictionary::stored(&found.entries, None, tuning)?;
     let mut best: Option<EncodedPage> = None;
     for encoding in values::of_numbers(&found.indices, tuning) {
-        let dictionary = Some((items.clone(), &found.entries));
-        let encoded = mini_block::encode(page, &found.indices, dictionary, &choice_of(encoding, tuning))?;
+        let encoded = mini_block::encode(page, &found.indices, Some(&items), &choice_of(encoding, tuning))?;
         let Some(encoded) = encoded else { continue };
         if best.as_ref().is_none_or(|b| page_bytes(&encoded) < page_bytes(b)) {
             best = Some(encoded);

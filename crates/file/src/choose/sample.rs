@@ -1,7 +1,7 @@
 //! What a way to store values will take, from some of its chunks.
 //!
 //! Bit packing, run lengths and plain values are counted exactly over the whole page. Everything else is encoded: all
-//! chunks of a page of up to four; of larger pages one chunk in 16 and at least three, spread evenly from the first to the last.
+//! chunks of a page of up to four; of larger pages one chunk in 16, three to sixteen of them, spread evenly from the first to the last.
 //! Whole chunks, so that what repeats among neighbours is seen as it will be stored. Against counting everything, sizes of whole files differ
 //! by less than 3 % (`bench/size.py --regret`).
 
@@ -18,6 +18,8 @@ use crate::page::mini_block::{chunk_len, values_bytes};
 const ONE_IN: usize = 16;
 /// Chunks encoded at least.
 const MIN_CHUNKS: usize = 3;
+/// And at most.
+const MAX_CHUNKS: usize = 16;
 /// Pages of up to this many chunks are encoded whole.
 const SMALL_PAGE: usize = 4;
 /// Parts of chunks start at multiples of this.
@@ -47,8 +49,7 @@ pub(super) struct Estimate {
 impl Estimate {
     /// What the weights make of it.
     pub(super) fn cost(&self, num_values: usize, weights: &Weights) -> f64 {
-        let per_value = weights.decode * self.decode.extra_value + weights.point * self.decode.extra_point;
-        self.bytes + num_values as f64 * per_value
+        self.bytes + self.decode.weighed(num_values, weights)
     }
 }
 
@@ -66,14 +67,23 @@ impl Frame {
         pad((chunks * word) as f64) + pad(bytes)
     }
 
+    /// What decoding costs.
+    pub(super) fn decode_cost(self, values: &Values, candidate: &Candidate) -> DecodeCost {
+        let (encoding, rule) = (&candidate.encoding, &candidate.rule);
+        let count = values.len();
+        let first = chunk_len(values, 0, rule);
+        let chunks = count.div_ceil(first.max(1)).max(1) as f64;
+        let raw = values_bytes(values, 0..count, rule.count) as f64;
+        cost::of(encoding, count as f64 / chunks, raw / chunks)
+    }
+
     /// `None` where chunks of the format version cannot be like that.
     pub(super) fn estimate(self, values: &Values, candidate: &Candidate) -> Result<Option<Estimate>> {
         let (encoding, rule) = (&candidate.encoding, &candidate.rule);
         let count = values.len();
         let first = chunk_len(values, 0, rule);
         let chunks = count.div_ceil(first.max(1)).max(1);
-        let raw = values_bytes(values, 0..count, rule.count) as f64;
-        let decode = cost::of(encoding, count as f64 / chunks as f64, raw / chunks as f64);
+        let decode = self.decode_cost(values, candidate);
         if let Some(bytes) = measure::exact_bytes(values, encoding) {
             let buffers = if matches!(encoding, Encoding::Rle { .. }) { 2 } else { 1 };
             let padding = if matches!(encoding, Encoding::Rle { .. }) { ALIGN * chunks } else { 0 };
@@ -84,7 +94,7 @@ impl Frame {
         let wanted = match chunks {
             _ if self.whole => chunks,
             0..=SMALL_PAGE => chunks,
-            _ => (chunks / ONE_IN).max(MIN_CHUNKS),
+            _ => (chunks / ONE_IN).clamp(MIN_CHUNKS, MAX_CHUNKS),
         };
         let (mut seen, mut bytes, mut taken, mut next) = (0, 0, 0, 0);
         while next < count && taken < wanted.max(1) * 4 {

@@ -8,7 +8,7 @@
 //! See docs/format/pages.md, "Mini-block".
 
 use super::plan::{ChunkPlan, ChunkRule, plan};
-use crate::encoding::{ChunkWriter, Encoding, Values, encode_block, encode_levels};
+use crate::encoding::{ChunkWriter, Encoding, Values, encode_levels};
 use crate::page::encode::{EncodedPage, LevelChoice, LevelStats};
 use crate::page::{Layout, LeafPage, MiniBlockLayout, PageDictionary};
 use crate::{Error, Result};
@@ -36,19 +36,27 @@ const MAX_SMALL_CHUNK: usize = 32 * 1024;
 /// Of 32 bits, 28; the official writer stops at 2 GiB.
 const MAX_LARGE_CHUNK: usize = 1 << 31;
 
+/// The entries of a page's dictionary as they are stored.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredEntries {
+    pub(crate) encoding: Encoding,
+    pub(crate) num_items: usize,
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// Encodes `values` (the page's own, or indices into `dictionary`); `None` when they do not go into
 /// chunks: too many levels around two values, or values too large. Fewer rows may fit.
 pub(crate) fn encode(
     page: &LeafPage,
     values: &Values,
-    dictionary: Option<(Encoding, &Values)>,
+    dictionary: Option<&StoredEntries>,
     choice: &MiniBlockChoice,
 ) -> Result<Option<EncodedPage>> {
     let mut rule = choice.rule.clone();
     rule.max_events = rule.max_events.min(MAX_LEVELS);
     loop {
         let Some(chunks) = plan(page, values, &rule) else { return Ok(None) };
-        if let Some(encoded) = encode_chunks(page, values, &dictionary, choice, &chunks)? {
+        if let Some(encoded) = encode_chunks(page, values, dictionary, choice, &chunks)? {
             return Ok(Some(encoded));
         }
         // A chunk was too large: smaller ones may do.
@@ -64,7 +72,7 @@ pub(crate) fn encode(
 fn encode_chunks(
     page: &LeafPage,
     values: &Values,
-    dictionary: &Option<(Encoding, &Values)>,
+    dictionary: Option<&StoredEntries>,
     choice: &MiniBlockChoice,
     chunks: &[ChunkPlan],
 ) -> Result<Option<EncodedPage>> {
@@ -116,10 +124,10 @@ fn encode_chunks(
 
     let mut buffers = vec![table, data];
     let mut page_dictionary = None;
-    if let Some((encoding, entries)) = dictionary {
-        buffers.push(encode_block(encoding, entries)?);
-        let num_items = entries.len() as u64;
-        page_dictionary = Some(PageDictionary { encoding: encoding.clone(), num_items });
+    if let Some(entries) = dictionary {
+        buffers.push(entries.bytes.clone());
+        page_dictionary =
+            Some(PageDictionary { encoding: entries.encoding.clone(), num_items: entries.num_items as u64 });
     }
     if rep.is_some() {
         buffers.push(repetition_index(page, chunks)?);

@@ -148,7 +148,22 @@ pub(crate) fn bytes_of(values: &Values, range: Range<usize>, count: Count) -> us
 /// Runs of equal values of `width` bytes, none longer than a length byte can say.
 pub(crate) fn runs(bytes: &[u8], width: usize) -> usize {
     fn count<const N: usize>(bytes: &[u8]) -> usize {
+        /// Values among which a change rules out a longest run.
+        const BLOCK: usize = 127;
         let values = bytes.as_chunks::<N>().0;
+        let Some((first, rest)) = values.split_first() else { return 0 };
+        // Counting changes block by block runs on vectors.
+        let (mut changes, mut before, mut may_be_long) = (0, first, false);
+        for block in rest.chunks(BLOCK) {
+            let inside = block.windows(2).map(|pair| u8::from(pair[0] != pair[1])).sum::<u8>();
+            let found = usize::from(inside) + usize::from(block[0] != *before);
+            may_be_long |= found == 0 && block.len() == BLOCK;
+            changes += found;
+            before = &block[block.len() - 1];
+        }
+        if !may_be_long {
+            return changes + 1;
+        }
         values.chunk_by(|a, b| a == b).map(|run| run.len().div_ceil(u8::MAX as usize)).sum()
     }
     match width {
