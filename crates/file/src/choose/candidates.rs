@@ -104,7 +104,8 @@ pub(super) fn general(
         Values::Variable(_) | Values::LargeVariable(_) => {
             for bytes in weights.chunk_bytes {
                 for inner in light {
-                    for level in weights.string_levels {
+                    let is_plain = matches!(inner.encoding, Encoding::Variable { .. });
+                    for level in weights.string_levels.iter().filter(|_| is_plain || weights.zstd_over_fsst) {
                         add(Scheme::Zstd, Some(*level), &inner.encoding, weights.chunk_values, *bytes);
                     }
                     if weights.lz4 {

@@ -24,6 +24,8 @@ const MAX_ENTRIES: usize = 1 << 24;
 const QUICK_LEVEL: i32 = 1;
 /// How many times smaller than that a thorough search may make entries.
 const SEARCH_GAIN: usize = 2;
+/// Values of a page so small that ways to store it are not worth long looks.
+const FEW_VALUES: usize = 4096;
 /// Bytes that an entry takes at the very least, however well entries compress.
 const LEAST_ENTRY: f64 = 0.5;
 
@@ -83,6 +85,9 @@ pub(super) fn worthwhile(
     let limits = &tuning.dictionary;
     // Strings that are mostly different gain nothing but the order; whoever wants one would read and decompress them all.
     let divisor = if matches!(values, Values::Fixed(_)) { limits.divisor } else { limits.divisor.max(2) };
+    // Nor do a few thousand narrow numbers, whose entries would hardly take less than they do.
+    let narrow = matches!(values, Values::Fixed(v) if v.width <= 4) && count < FEW_VALUES;
+    let divisor = if narrow { divisor.max(2) } else { divisor };
     let max_entries = (count / divisor).min(MAX_ENTRIES);
     let max_raw = (values.byte_size() as f64 * limits.size_ratio) as usize;
     // Compressed, an entry takes a byte about, and hardly less than an eighth of its bytes.
@@ -143,12 +148,11 @@ fn build_from(
                 numbering::of_words(len, is_valid, |i| u128::from_le_bytes(words[i]), told)
             }
             width => {
-                let bytes = v.bytes();
-                numbering::of_strings(len, is_valid, |i| &bytes[i * width..(i + 1) * width], told)
+                numbering::of_strings(len, is_valid, v.bytes(), |i| (i * width, (i + 1) * width), told)
             }
         },
-        Values::Variable(v) => numbering::of_strings(len, is_valid, |i| v.value(i), told),
-        Values::LargeVariable(v) => numbering::of_strings(len, is_valid, |i| v.value(i), told),
+        Values::Variable(v) => numbering::of_strings(len, is_valid, &v.data, |i| v.bounds(i), told),
+        Values::LargeVariable(v) => numbering::of_strings(len, is_valid, &v.data, |i| v.bounds(i), told),
         _ => None,
     };
     let Numbered { numbers, mut firsts } = numbered?;

@@ -13,7 +13,6 @@
 mod candidates;
 mod cost;
 mod dictionary;
-mod hash;
 mod measure;
 mod numbering;
 mod pick;

@@ -6,7 +6,7 @@
 //! strings                   a hash table of hashes; the first value of a number tells whether it is the same string
 //! ```
 
-use super::hash::{mix, of_bytes};
+use crate::encoding::hash::{head, of_bytes, of_pair, of_short, of_word};
 
 /// A number for every value.
 pub(super) struct Numbered {
@@ -32,7 +32,7 @@ pub(super) trait Word: Copy + Eq {
 
 impl Word for u64 {
     fn hash(self) -> u64 {
-        mix(0, self)
+        of_word(self)
     }
 
     fn small(self) -> Option<u64> {
@@ -42,7 +42,7 @@ impl Word for u64 {
 
 impl Word for u128 {
     fn hash(self) -> u64 {
-        mix(self as u64, (self >> 64) as u64 ^ 0x51_7C_C1_B7_27_22_0A_95)
+        of_pair(self as u64, (self >> 64) as u64)
     }
 
     fn small(self) -> Option<u64> {
@@ -81,25 +81,37 @@ pub(super) fn of_words<W: Word>(
             *slot
         });
     }
-    let mut table = Words { places: vec![None; PLACES], used: 0 };
+    let mut table = Words { places: vec![None; PLACES.max(len / 8).next_power_of_two()], used: 0 };
     number(len, is_valid, goes_on, |i, next| table.find_or_add(word(i), next))
 }
 
-/// The same for strings; `goes_on(i, numbers so far)`.
-pub(super) fn of_strings<'a>(
+/// The same for strings, which lie at `place(i)` of `data`; `goes_on(i, numbers so far)`.
+pub(super) fn of_strings(
     len: usize,
     is_valid: impl Fn(usize) -> bool,
-    string: impl Fn(usize) -> &'a [u8],
+    data: &[u8],
+    place: impl Fn(usize) -> (usize, usize),
     mut goes_on: impl FnMut(usize, usize) -> bool,
 ) -> Option<Numbered> {
     let mut table = Strings { places: vec![(0, NONE); PLACES], used: 0 };
-    let mut strings: Vec<&[u8]> = Vec::new();
+    // The beginning of each, which is all of short ones.
+    let mut strings: Vec<(u64, &[u8])> = Vec::new();
+    let (mut before, mut current): ((u64, &[u8]), u32) = ((0, &[]), NONE);
     number(len, is_valid, &mut goes_on, |i, next| {
-        let value = string(i);
-        let found = table.find_or_add(of_bytes(value), next, |number| strings[number as usize] == value);
+        let (start, end) = place(i);
+        let value = (head(data, start, end), &data[start..end]);
+        let is = |other: &(u64, &[u8])| {
+            other.0 == value.0 && other.1.len() == value.1.len() && (value.1.len() <= 8 || other.1 == value.1)
+        };
+        if current != NONE && is(&before) {
+            return current;
+        }
+        let hash = if value.1.len() <= 8 { of_short(value.0, value.1.len()) } else { of_bytes(value.1) };
+        let found = table.find_or_add(hash, next, |number| is(&strings[number as usize]));
         if found == next {
             strings.push(value);
         }
+        (before, current) = (value, found);
         found
     })
 }
@@ -238,8 +250,11 @@ mod tests {
             let wide: Vec<u128> = words.iter().map(|w| u128::from(*w) << 60).collect();
             check(&wide, &valid, &of_words(len, |i| valid[i], |i| wide[i], |_, _| true).unwrap());
             let texts: Vec<String> = words.iter().map(|w| w.to_string().repeat((w % 5) as usize)).collect();
+            let data = texts.concat().into_bytes();
+            let ends: Vec<usize> = texts.iter().scan(0, |end, text| { *end += text.len(); Some(*end) }).collect();
+            let place = |i: usize| (ends[i] - texts[i].len(), ends[i]);
             let texts: Vec<&[u8]> = texts.iter().map(|t| t.as_bytes()).collect();
-            check(&texts, &valid, &of_strings(len, |i| valid[i], |i| texts[i], |_, _| true).unwrap());
+            check(&texts, &valid, &of_strings(len, |i| valid[i], &data, place, |_, _| true).unwrap());
         }
     }
 

@@ -29,6 +29,8 @@ const MIN_PART_VALUES: usize = 8192;
 const FEW: usize = 64;
 /// Values for each byte of entries, from which on their order does not matter.
 const TINY: usize = 100;
+/// What is left of the entropy of byte streams where their bytes repeat in some order.
+const ENTROPY: f64 = 0.8;
 /// What one zstd level takes of the bytes of another, at the least.
 const LEVEL_GAIN: f64 = 0.9;
 /// Buffers start at multiples of this.
@@ -156,7 +158,14 @@ pub(super) fn pick(
         return Ok(options.sorted());
     }
     if weights.general && measure::may_compress(values, tuning.thorough)? {
+        let repeats = look.is_none_or(|look| look.distinct * 2.0 < values.len() as f64);
         for candidate in candidates::general(values, &light, tuning, weights, false) {
+            // Of whole words zstd finds only those that come again.
+            let whole_words = matches!(&candidate.encoding, Encoding::General { values, .. }
+                if matches!(**values, Encoding::Flat { bits: 32 | 64 }));
+            if whole_words && !repeats && !tuning.thorough {
+                continue;
+            }
             options.direct(candidate)?;
         }
     }
@@ -197,10 +206,14 @@ impl Options<'_> {
             let alike = matches!(&other.encoding, Encoding::General { scheme: Scheme::Zstd, values, .. } if values == inner);
             alike && other.rule == candidate.rule
         };
-        let bytes = self.tried.iter().find(same).map_or(0.0, |(_, bytes)| *bytes);
         // Another level gains some percent; LZ4 none.
         let gain = if *scheme == Scheme::Zstd { LEVEL_GAIN } else { 1.0 };
-        decode.weighed(values.len(), self.weights) + bytes * gain
+        let mut bytes = self.tried.iter().find(same).map_or(0.0, |(_, bytes)| *bytes * gain);
+        if let (Encoding::ByteStreamSplit { .. }, Values::Fixed(v)) = (&**inner, values) {
+            // Streams of bytes that hardly repeat come down to their entropy.
+            bytes = bytes.max(measure::byte_entropy(v.bytes(), v.width) / 8.0 * v.bytes().len() as f64 * ENTROPY);
+        }
+        (decode.weighed(values.len(), self.weights) + bytes) / self.weights.general_share
     }
 
     fn add(&mut self, way: Way, name: String, estimate: Estimate) {
@@ -208,7 +221,16 @@ impl Options<'_> {
             Way::Direct(candidate) | Way::Dictionary { candidate, .. } => settings(candidate),
             Way::FullZip(_) | Way::Parts(..) => String::new(),
         };
-        let cost = estimate.cost(self.page.values.len(), self.weights);
+        let mut cost = estimate.cost(self.page.values.len(), self.weights);
+        let is_general = match &way {
+            Way::Direct(candidate) | Way::Dictionary { candidate, .. } => {
+                matches!(candidate.encoding, Encoding::General { .. })
+            }
+            Way::FullZip(_) | Way::Parts(..) => false,
+        };
+        if is_general {
+            cost /= self.weights.general_share;
+        }
         let considered = Considered {
             encoding: name,
             settings,

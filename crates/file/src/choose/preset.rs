@@ -62,11 +62,15 @@ pub(super) struct Weights {
     pub(super) point: f64,
     /// General compressors are considered.
     pub(super) general: bool,
+    /// What they must come down to of the cost of anything else.
+    pub(super) general_share: f64,
     /// LZ4 is one of them.
     pub(super) lz4: bool,
     /// zstd levels tried on numbers, and on strings.
     pub(super) number_levels: &'static [i32],
     pub(super) string_levels: &'static [i32],
+    /// zstd is tried over FSST too, which gains some percent and costs twice the time.
+    pub(super) zstd_over_fsst: bool,
     /// zstd level of the entries of dictionaries.
     pub(super) entries_level: i32,
     /// Bytes that chunks under a general compressor decode to, each tried.
@@ -84,9 +88,11 @@ const BALANCED: Weights = Weights {
     decode: 0.04,
     point: 4e-5,
     general: true,
+    general_share: 0.97,
     lz4: true,
     number_levels: &[1, 3],
     string_levels: &[3],
+    zstd_over_fsst: false,
     entries_level: 9,
     chunk_bytes: &[4 << 10, 16 << 10],
     chunk_values: 1024,
@@ -99,9 +105,11 @@ const FAST: Weights = Weights {
     decode: 0.0,
     point: 0.0,
     general: false,
+    general_share: 1.0,
     lz4: false,
     number_levels: &[],
     string_levels: &[],
+    zstd_over_fsst: false,
     entries_level: 9,
     chunk_bytes: &[],
     chunk_values: 4096,
@@ -113,9 +121,11 @@ const SMALL: Weights = Weights {
     decode: 0.001,
     point: 5e-8,
     general: true,
+    general_share: 1.0,
     lz4: false,
     number_levels: &[1, 15],
     string_levels: &[15],
+    zstd_over_fsst: true,
     entries_level: 15,
     chunk_bytes: &[32 << 10, 128 << 10],
     chunk_values: 32 << 10,

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use arrow_buffer::BooleanBuffer;
 
-use super::hash::of_bytes;
 use crate::encoding::Values;
+use crate::encoding::hash::of_bytes;
 
 /// Values in a sample, in runs of neighbours.
 const SAMPLES: usize = 4096;

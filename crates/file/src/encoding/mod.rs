@@ -36,6 +36,7 @@ mod fixed_size_list;
 mod flat;
 mod fsst;
 mod general;
+pub(crate) mod hash;
 mod levels;
 mod mini_block;
 mod packed_struct;

@@ -7,11 +7,11 @@
 //! Few values are counted by the registers still empty, which is right to about one in a hundred.
 
 use super::extent::Slots;
+use crate::encoding::hash::{head, of_bytes, of_pair, of_short, of_word};
 use crate::encoding::{Offset, Values, VariableValues};
 
 const BITS: u32 = 9;
 const REGISTERS: usize = 1 << BITS;
-const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Counts different values of one column.
 #[derive(Debug)]
@@ -34,7 +34,14 @@ impl Distinct {
                     2 => self.words(bytes, slots, |b| u64::from(u16::from_le_bytes(b))),
                     4 => self.words(bytes, slots, |b| u64::from(u32::from_le_bytes(b))),
                     8 => self.words(bytes, slots, u64::from_le_bytes),
-                    width => self.strings(slots, |i| &bytes[i * width..(i + 1) * width]),
+                    16 => {
+                        let words = bytes.as_chunks::<16>().0;
+                        self.hashes(slots, |i| {
+                            let word = u128::from_le_bytes(words[i]);
+                            of_pair(word as u64, (word >> 64) as u64)
+                        });
+                    }
+                    width => self.hashes(slots, |i| of_bytes(&bytes[i * width..(i + 1) * width])),
                 }
             }
             Values::Variable(v) => self.variable(v, slots),
@@ -45,15 +52,22 @@ impl Distinct {
 
     fn words<const N: usize>(&mut self, bytes: &[u8], slots: &Slots<'_>, read: impl Fn([u8; N]) -> u64) {
         let words = bytes.as_chunks::<N>().0;
-        slots.for_each_run(|run| words[run].iter().for_each(|w| self.insert(mix(ODD, read(*w)))));
+        self.hashes(slots, |i| of_word(read(words[i])));
     }
 
     fn variable<O: Offset>(&mut self, values: &VariableValues<O>, slots: &Slots<'_>) {
-        self.strings(slots, |i| values.value(i));
+        self.hashes(slots, |i| {
+            let (start, end) = values.bounds(i);
+            if end - start <= 8 {
+                of_short(head(&values.data, start, end), end - start)
+            } else {
+                of_bytes(&values.data[start..end])
+            }
+        });
     }
 
-    fn strings<'a>(&mut self, slots: &Slots<'_>, value: impl Fn(usize) -> &'a [u8]) {
-        slots.for_each_run(|run| run.for_each(|i| self.insert(hash(value(i)))));
+    fn hashes(&mut self, slots: &Slots<'_>, hash: impl Fn(usize) -> u64) {
+        slots.for_each_run(|run| run.for_each(|i| self.insert(hash(i))));
     }
 
     #[inline]
@@ -73,27 +87,6 @@ impl Distinct {
         let count = if raw <= 2.5 * m && empty > 0 { m * (m / empty as f64).ln() } else { raw };
         count.round() as u64
     }
-}
-
-#[inline]
-fn mix(state: u64, word: u64) -> u64 {
-    let wide = u128::from(state ^ word) * u128::from(ODD);
-    let folded = (wide as u64) ^ (wide >> 64) as u64;
-    // Twice: neighbouring numbers must fall into registers as if by chance.
-    let wide = u128::from(folded) * u128::from(ODD ^ 0x5555_5555);
-    (wide as u64) ^ (wide >> 64) as u64
-}
-
-fn hash(bytes: &[u8]) -> u64 {
-    let (words, tail) = bytes.as_chunks::<8>();
-    let mut state = ODD ^ bytes.len() as u64;
-    for word in words {
-        let wide = u128::from(state ^ u64::from_le_bytes(*word)) * u128::from(ODD);
-        state = ((wide as u64) ^ (wide >> 64) as u64).wrapping_add(ODD);
-    }
-    let mut last = [0; 8];
-    last[..tail.len()].copy_from_slice(tail);
-    mix(state, u64::from_le_bytes(last))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use arrow_array::types::{ArrowPrimitiveType, Float16Type};
 use arrow_buffer::{BooleanBuffer, i256};
 
 use super::{Bound, Facts, Value, cut};
+use crate::encoding::hash::head;
 use crate::encoding::{Offset, Values, VariableValues};
 use crate::schema::Order;
 
@@ -109,7 +110,7 @@ pub(super) fn facts_of(values: &Values, order: Order, slots: &Slots<'_>) -> Fact
             let extent = match values {
                 Values::Variable(v) => variable(v, slots),
                 Values::LargeVariable(v) => variable(v, slots),
-                Values::Fixed(v) => strings(slots, |i| &v.bytes()[i * v.width..(i + 1) * v.width]),
+                Values::Fixed(v) => strings(slots, v.bytes(), |i| (i * v.width, (i + 1) * v.width)),
                 _ => None,
             };
             if let Some((low, high)) = extent {
@@ -175,31 +176,41 @@ fn floats<const N: usize, T: Copy + PartialOrd + Into<f64>>(
 }
 
 fn variable<'a, O: Offset>(values: &'a VariableValues<O>, slots: &Slots<'_>) -> Option<(&'a [u8], &'a [u8])> {
-    strings(slots, |i| values.value(i))
+    strings(slots, &values.data, |i| values.bounds(i))
 }
 
-fn strings<'a>(slots: &Slots<'_>, value: impl Fn(usize) -> &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-    let mut extent: Option<(&[u8], &[u8])> = None;
-    // The first eight bytes decide most comparisons.
-    let (mut low_key, mut high_key) = (0, 0);
+fn strings<'a>(
+    slots: &Slots<'_>,
+    data: &'a [u8],
+    bounds: impl Fn(usize) -> (usize, usize),
+) -> Option<(&'a [u8], &'a [u8])> {
+    let value = |i: usize| {
+        let (start, end) = bounds(i);
+        &data[start..end]
+    };
+    // The first eight bytes decide most comparisons, and with the length all of short values.
+    let less = |a: usize, b: usize| {
+        let len = |i: usize| bounds(i).1 - bounds(i).0;
+        if len(a) <= 8 && len(b) <= 8 { len(a) < len(b) } else { value(a) < value(b) }
+    };
+    let mut extent: Option<((u64, usize), (u64, usize))> = None;
     slots.for_each_run(|run| {
         for i in run {
-            let bytes = value(i);
-            let key = key_of(bytes);
+            let (start, end) = bounds(i);
+            let key = head(data, start, end).swap_bytes();
             let Some((low, high)) = &mut extent else {
-                extent = Some((bytes, bytes));
-                (low_key, high_key) = (key, key);
+                extent = Some(((key, i), (key, i)));
                 continue;
             };
-            if key < low_key || key == low_key && bytes < *low {
-                (*low, low_key) = (bytes, key);
+            if key <= low.0 && (key < low.0 || less(i, low.1)) {
+                *low = (key, i);
             }
-            if key > high_key || key == high_key && bytes > *high {
-                (*high, high_key) = (bytes, key);
+            if key >= high.0 && (key > high.0 || less(high.1, i)) {
+                *high = (key, i);
             }
         }
     });
-    extent
+    extent.map(|(low, high)| (value(low.1), value(high.1)))
 }
 
 /// Eight bytes that are in the order of the bytes as far as they go.

@@ -67,6 +67,11 @@ impl<O: Offset> VariableValues<O> {
         &self.data[self.offsets[index].to_usize()..self.offsets[index + 1].to_usize()]
     }
 
+    /// Where value `index`, which must be below `len`, begins and ends in `data`.
+    pub(crate) fn bounds(&self, index: usize) -> (usize, usize) {
+        (self.offsets[index].to_usize(), self.offsets[index + 1].to_usize())
+    }
+
     /// Whether `more` bytes still fit; a first value always does, as far as offsets can count.
     pub(crate) fn fits(&self, more: usize) -> bool {
         let total = self.data.len().saturating_add(more);
