@@ -330,6 +330,12 @@ pub(super) fn stored(entries: &Values, spec: Option<&ValueSpec>, tuning: &Tuning
     }
 }
 
+/// The same in the order in which they were found, in which a thorough search finds nothing in numbers that a quick one does not.
+pub(super) fn stored_as_found(entries: &Values, tuning: &Tuning) -> Result<StoredEntries> {
+    let quick = matches!(entries, Values::Fixed(_)) && entries.len() > FEW_VALUES / 4;
+    stored_at(entries, quick.then_some(QUICK_LEVEL), tuning)
+}
+
 fn stored_as(encoding: Encoding, entries: &Values) -> Result<StoredEntries> {
     let bytes = encode_block(&encoding, entries)?;
     Ok(StoredEntries { encoding, num_items: entries.len(), bytes })

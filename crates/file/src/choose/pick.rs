@@ -33,6 +33,9 @@ const TINY: usize = 100;
 const ENTROPY: f64 = 0.8;
 /// What one zstd level takes of the bytes of another, at the least.
 const LEVEL_GAIN: f64 = 0.9;
+const STREAM_LEVEL_GAIN: f64 = 0.97;
+/// And what LZ4 takes of the bytes of zstd.
+const LZ4_LOSS: f64 = 1.1;
 /// Buffers start at multiples of this.
 pub(super) const BUFFER_ALIGN: usize = 64;
 /// Strings of this many bytes are compressed alone in every preset, as the official writer does.
@@ -206,8 +209,13 @@ impl Options<'_> {
             let alike = matches!(&other.encoding, Encoding::General { scheme: Scheme::Zstd, values, .. } if values == inner);
             alike && other.rule == candidate.rule
         };
-        // Another level gains some percent; LZ4 none.
-        let gain = if *scheme == Scheme::Zstd { LEVEL_GAIN } else { 1.0 };
+        // Another level gains some percent, of byte streams next to nothing; LZ4, which packs no bits, loses some.
+        let is_split = matches!(**inner, Encoding::ByteStreamSplit { .. });
+        let gain = match scheme {
+            Scheme::Zstd if is_split => STREAM_LEVEL_GAIN,
+            Scheme::Zstd => LEVEL_GAIN,
+            Scheme::Lz4 => LZ4_LOSS,
+        };
         let mut bytes = self.tried.iter().find(same).map_or(0.0, |(_, bytes)| *bytes * gain);
         if let (Encoding::ByteStreamSplit { .. }, Values::Fixed(v)) = (&**inner, values) {
             // Streams of bytes that hardly repeat come down to their entropy.
@@ -308,7 +316,7 @@ impl Options<'_> {
                     self.dictionary(moved, stored, true, !as_found)?;
                 }
                 if as_found {
-                    let stored = dictionary::stored(&found.entries, None, self.tuning)?;
+                    let stored = dictionary::stored_as_found(&found.entries, self.tuning)?;
                     if stored.bytes.len() <= room {
                         self.dictionary(found, stored, false, true)?;
                     }

@@ -11,7 +11,7 @@ use crate::encoding::hash::of_bytes;
 const SAMPLES: usize = 4096;
 const SAMPLE_RUNS: usize = 32;
 /// Of the bits that an estimate gives, those that are there nearly for certain.
-const CERTAIN: f64 = 0.9;
+const CERTAIN: f64 = 0.95;
 
 /// What a sample says of all values.
 #[derive(Debug, Clone, Copy)]

@@ -82,7 +82,7 @@ impl Distinct {
     pub(super) fn count(&self) -> u64 {
         let m = REGISTERS as f64;
         let empty = self.registers.iter().filter(|r| **r == 0).count();
-        let sum: f64 = self.registers.iter().map(|r| 0.5f64.powi(i32::from(*r))).sum();
+        let sum: f64 = self.registers.iter().map(|r| 1.0 / (1u64 << r) as f64).sum();
         let raw = 0.7213 / (1.0 + 1.079 / m) * m * m / sum;
         let count = if raw <= 2.5 * m && empty > 0 { m * (m / empty as f64).ln() } else { raw };
         count.round() as u64

@@ -57,7 +57,22 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
     let mut starts: Vec<usize> = Vec::new();
     let mut value = 0;
     let mut scratch = Vec::new();
-    for event in 0..page.num_events {
+    let flat = match (values, encoding) {
+        (Values::Fixed(v), Encoding::Flat { bits }) if width == ZipWidth::Value(*bits) && *bits == v.width as u64 * 8 => {
+            Some(v.bytes())
+        }
+        _ => None,
+    };
+    let is_bare = word_bytes == 0 && !is_indexed && page.num_events == values.len();
+    // Values without anything between them are as they are.
+    let events = match flat.filter(|_| is_bare) {
+        Some(bytes) => {
+            data.extend_from_slice(bytes);
+            0..0
+        }
+        None => 0..page.num_events,
+    };
+    for event in events {
         let (rep, def) = (page.rep.get(event).copied().unwrap_or(0), def[event]);
         if is_indexed && (bits_rep == 0 || rep == top) {
             starts.push(data.len());
