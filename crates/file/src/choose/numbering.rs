@@ -24,7 +24,7 @@ const RANGE_PER_VALUE: u64 = 2;
 const PLACES: usize = 1 << 10;
 
 /// Words that numbers are looked up by.
-pub(super) trait Word: Copy + Eq {
+pub(super) trait Word: Copy + Eq + Default {
     fn hash(self) -> u64;
     /// As an integer, if it goes into 64 bits.
     fn small(self) -> Option<u64>;
@@ -81,7 +81,12 @@ pub(super) fn of_words<W: Word>(
             *slot
         });
     }
-    let mut table = Words { places: vec![None; PLACES.max(len / 8).next_power_of_two()], used: 0 };
+    if small {
+        let mut table = Words::new(len / 8);
+        let word = |i: usize| word(i).small().unwrap_or_default();
+        return number(len, is_valid, goes_on, |i, next| table.find_or_add(word(i), next));
+    }
+    let mut table = Words::new(len / 8);
     number(len, is_valid, goes_on, |i, next| table.find_or_add(word(i), next))
 }
 
@@ -144,22 +149,32 @@ fn number(
 
 /// Open addressing; at most half of the places are taken.
 struct Words<W> {
-    places: Vec<Option<(W, u32)>>,
+    /// Words and their numbers; `NONE` where a place is free.
+    places: Vec<(W, u32)>,
     used: usize,
 }
 
 impl<W: Word> Words<W> {
+    /// With room for about `some`.
+    fn new(some: usize) -> Self {
+        Self { places: vec![(W::default(), NONE); PLACES.max(some).next_power_of_two()], used: 0 }
+    }
+
+    #[inline]
     fn find_or_add(&mut self, word: W, next: u32) -> u32 {
         let mask = self.places.len() - 1;
         let mut at = word.hash() as usize & mask;
         loop {
-            match &self.places[at] {
-                Some((found, number)) if *found == word => return *number,
-                Some(_) => at = (at + 1) & mask,
-                None => break,
+            let (found, number) = self.places[at & mask];
+            if number == NONE {
+                break;
             }
+            if found == word {
+                return number;
+            }
+            at = (at + 1) & mask;
         }
-        self.places[at] = Some((word, next));
+        self.places[at] = (word, next);
         self.used += 1;
         if self.used * 2 > self.places.len() {
             self.grow();
@@ -169,13 +184,13 @@ impl<W: Word> Words<W> {
 
     fn grow(&mut self) {
         let size = self.places.len() * 4;
-        let old = std::mem::replace(&mut self.places, vec![None; size]);
-        for (word, number) in old.into_iter().flatten() {
+        let old = std::mem::replace(&mut self.places, vec![(W::default(), NONE); size]);
+        for (word, number) in old.into_iter().filter(|(_, number)| *number != NONE) {
             let mut at = word.hash() as usize & (size - 1);
-            while self.places[at].is_some() {
+            while self.places[at].1 != NONE {
                 at = (at + 1) & (size - 1);
             }
-            self.places[at] = Some((word, number));
+            self.places[at] = (word, number);
         }
     }
 }

@@ -202,7 +202,7 @@ impl Options<'_> {
     }
 
     /// What a way costs at the least, by what it costs to decode and by what is known of those that store the same chunks.
-    fn floor(&self, values: &Values, candidate: &Candidate) -> f64 {
+    fn floor(&self, values: &Values, candidate: &Candidate, tried: &[(Candidate, f64)]) -> f64 {
         let Encoding::General { scheme, values: inner, .. } = &candidate.encoding else { return 0.0 };
         let decode = self.frame.decode_cost(values, candidate);
         let same = |(other, _): &&(Candidate, f64)| {
@@ -216,7 +216,7 @@ impl Options<'_> {
             Scheme::Zstd => LEVEL_GAIN,
             Scheme::Lz4 => LZ4_LOSS,
         };
-        let mut bytes = self.tried.iter().find(same).map_or(0.0, |(_, bytes)| *bytes * gain);
+        let mut bytes = tried.iter().find(same).map_or(0.0, |(_, bytes)| *bytes * gain);
         if let (Encoding::ByteStreamSplit { .. }, Values::Fixed(v)) = (&**inner, values) {
             // Streams of bytes that hardly repeat come down to their entropy.
             bytes = bytes.max(measure::byte_entropy(v.bytes(), v.width) / 8.0 * v.bytes().len() as f64 * ENTROPY);
@@ -251,7 +251,7 @@ impl Options<'_> {
     }
 
     fn direct(&mut self, candidate: Candidate) -> Result<()> {
-        if !self.tuning.thorough && self.floor(&self.page.values, &candidate) >= self.least_cost() {
+        if !self.tuning.thorough && self.floor(&self.page.values, &candidate, &self.tried) >= self.least_cost() {
             return Ok(());
         }
         if let Some(estimate) = self.frame.estimate(&self.page.values, &candidate)? {
@@ -342,8 +342,14 @@ impl Options<'_> {
         }
         let extra = stored.bytes.len().next_multiple_of(BUFFER_ALIGN) as f64;
         let looked_up = if matches!(found.entries, Values::Fixed(_)) { 0.5 } else { 2.0 };
+        let mut tried = Vec::new();
         for candidate in ways {
+            let floor = self.floor(&found.indices, &candidate, &tried) + extra;
+            if !self.tuning.thorough && floor > extra && floor >= self.least_cost() {
+                continue;
+            }
             let Some(mut estimate) = self.frame.estimate(&found.indices, &candidate)? else { continue };
+            tried.push((candidate.clone(), estimate.bytes));
             estimate.bytes += extra;
             estimate.decode.value += looked_up;
             estimate.decode.point += 20.0;
