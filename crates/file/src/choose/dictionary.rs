@@ -147,9 +147,7 @@ fn build_from(
                 let words = v.bytes().as_chunks::<16>().0;
                 numbering::of_words(len, is_valid, |i| u128::from_le_bytes(words[i]), told)
             }
-            width => {
-                numbering::of_strings(len, is_valid, v.bytes(), |i| (i * width, (i + 1) * width), told)
-            }
+            width => numbering::of_strings(len, is_valid, v.bytes(), |i| (i * width, (i + 1) * width), told),
         },
         Values::Variable(v) => numbering::of_strings(len, is_valid, &v.data, |i| v.bounds(i), told),
         Values::LargeVariable(v) => numbering::of_strings(len, is_valid, &v.data, |i| v.bounds(i), told),
@@ -179,7 +177,9 @@ fn gather(values: &Values, places: impl ExactSizeIterator<Item = usize>) -> Opti
     if let (Values::Fixed(from), Values::Fixed(to)) = (values, &mut out) {
         let width = from.width;
         let slots = to.grow(places.len()).chunks_exact_mut(width);
-        slots.zip(places).for_each(|(slot, i)| slot.copy_from_slice(&from.bytes()[i * width..(i + 1) * width]));
+        slots
+            .zip(places)
+            .for_each(|(slot, i)| slot.copy_from_slice(&from.bytes()[i * width..(i + 1) * width]));
         return Some(out);
     }
     for i in places {
@@ -314,7 +314,8 @@ fn order_by(count: usize, mut compare: impl FnMut(u32, u32) -> std::cmp::Orderin
 /// Bytes of entries under a quick compressor.
 fn quick_bytes(entries: &Values) -> Result<usize> {
     let values = Box::new(values::plain(entries));
-    Ok(encode_block(&Encoding::General { scheme: Scheme::Zstd, level: Some(QUICK_LEVEL), values }, entries)?.len())
+    Ok(encode_block(&Encoding::General { scheme: Scheme::Zstd, level: Some(QUICK_LEVEL), values }, entries)?
+        .len())
 }
 
 /// The entries of a dictionary as they are stored.

@@ -258,7 +258,9 @@ mod tests {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 33) % below
         };
-        for (len, range, step) in [(0, 1, 1), (1, 1, 9), (5000, 7, 1 << 40), (5000, 100_000, 1), (5000, 4000, 3), (9, 2, 1)] {
+        for (len, range, step) in
+            [(0, 1, 1), (1, 1, 9), (5000, 7, 1 << 40), (5000, 100_000, 1), (5000, 4000, 3), (9, 2, 1)]
+        {
             let words: Vec<u64> = (0..len).map(|_| next(range) * step).collect();
             let valid: Vec<bool> = (0..len).map(|_| next(4) > 0).collect();
             check(&words, &valid, &of_words(len, |i| valid[i], |i| words[i], |_, _| true).unwrap());
@@ -266,7 +268,13 @@ mod tests {
             check(&wide, &valid, &of_words(len, |i| valid[i], |i| wide[i], |_, _| true).unwrap());
             let texts: Vec<String> = words.iter().map(|w| w.to_string().repeat((w % 5) as usize)).collect();
             let data = texts.concat().into_bytes();
-            let ends: Vec<usize> = texts.iter().scan(0, |end, text| { *end += text.len(); Some(*end) }).collect();
+            let ends: Vec<usize> = texts
+                .iter()
+                .scan(0, |end, text| {
+                    *end += text.len();
+                    Some(*end)
+                })
+                .collect();
             let place = |i: usize| (ends[i] - texts[i].len(), ends[i]);
             let texts: Vec<&[u8]> = texts.iter().map(|t| t.as_bytes()).collect();
             check(&texts, &valid, &of_strings(len, |i| valid[i], &data, place, |_, _| true).unwrap());
@@ -277,10 +285,15 @@ mod tests {
     fn it_stops_when_told_to() {
         let words: Vec<u64> = (0..100).map(|i| i / 2 * 1_000_003).collect();
         let mut told = Vec::new();
-        let found = of_words(100, |_| true, |i| words[i], |i, numbers| {
-            told.push((i, numbers));
-            numbers < 3
-        });
+        let found = of_words(
+            100,
+            |_| true,
+            |i| words[i],
+            |i, numbers| {
+                told.push((i, numbers));
+                numbers < 3
+            },
+        );
         assert!(found.is_none());
         assert_eq!(told, [(0, 1), (2, 2), (4, 3)]);
     }

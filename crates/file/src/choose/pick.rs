@@ -5,6 +5,8 @@
 //!         direct: light, general; a dictionary with each way of numbers; rows side by side
 //! ```
 
+use std::cell::OnceCell;
+
 use arrow_buffer::BooleanBuffer;
 
 use super::candidates::{self, Candidate};
@@ -33,7 +35,7 @@ const TINY: usize = 100;
 const ENTROPY: f64 = 0.8;
 /// What one zstd level takes of the bytes of another, at the least.
 const LEVEL_GAIN: f64 = 0.9;
-const STREAM_LEVEL_GAIN: f64 = 0.97;
+const STREAM_LEVEL_GAIN: f64 = 0.98;
 /// And what LZ4 takes of the bytes of zstd.
 const LZ4_LOSS: f64 = 1.1;
 /// Buffers start at multiples of this.
@@ -90,25 +92,30 @@ struct Options<'a> {
     frame: Frame,
     found: Vec<(f64, Way, Considered)>,
     dictionaries: Vec<(Dictionary, StoredEntries)>,
+    /// Mean bits of the bytes of the page's own values.
+    entropy: OnceCell<f64>,
     /// Ways to store the page's own values in chunks, and their bytes.
     tried: Vec<(Candidate, f64)>,
 }
 
 /// Looks at all ways to store a page that is not constant and has values of their own.
-pub(super) fn pick(
-    page: &LeafPage,
-    tuning: &Tuning,
-    whole: Option<Encoding>,
-    part: Part,
-) -> Result<Picked> {
+pub(super) fn pick(page: &LeafPage, tuning: &Tuning, whole: Option<Encoding>, part: Part) -> Result<Picked> {
     let frame = Frame {
         levels: usize::from(page.has_rep()) + usize::from(page.has_def()),
         large: tuning.version.has_large_chunks(),
         whole: tuning.thorough,
     };
     let weights = tuning.preset.weights();
-    let mut options =
-        Options { page, tuning, weights, frame, found: Vec::new(), dictionaries: Vec::new(), tried: Vec::new() };
+    let mut options = Options {
+        page,
+        tuning,
+        weights,
+        frame,
+        found: Vec::new(),
+        dictionaries: Vec::new(),
+        entropy: OnceCell::new(),
+        tried: Vec::new(),
+    };
     let values = &page.values;
     if let Some(entries) = &page.dictionary {
         let stored = dictionary::stored(entries, None, tuning)?;
@@ -219,7 +226,13 @@ impl Options<'_> {
         let mut bytes = tried.iter().find(same).map_or(0.0, |(_, bytes)| *bytes * gain);
         if let (Encoding::ByteStreamSplit { .. }, Values::Fixed(v)) = (&**inner, values) {
             // Streams of bytes that hardly repeat come down to their entropy.
-            bytes = bytes.max(measure::byte_entropy(v.bytes(), v.width) / 8.0 * v.bytes().len() as f64 * ENTROPY);
+            let entropy = || measure::byte_entropy(v.bytes(), v.width);
+            let bits = if std::ptr::eq(values, &self.page.values) {
+                *self.entropy.get_or_init(entropy)
+            } else {
+                entropy()
+            };
+            bytes = bytes.max(bits / 8.0 * v.bytes().len() as f64 * ENTROPY);
         }
         (decode.weighed(values.len(), self.weights) + bytes) / self.weights.general_share
     }
@@ -251,7 +264,9 @@ impl Options<'_> {
     }
 
     fn direct(&mut self, candidate: Candidate) -> Result<()> {
-        if !self.tuning.thorough && self.floor(&self.page.values, &candidate, &self.tried) >= self.least_cost() {
+        if !self.tuning.thorough
+            && self.floor(&self.page.values, &candidate, &self.tried) >= self.least_cost()
+        {
             return Ok(());
         }
         if let Some(estimate) = self.frame.estimate(&self.page.values, &candidate)? {
@@ -300,7 +315,8 @@ impl Options<'_> {
                 // Entries that take next to nothing need no order.
                 let tiny = found.entries.byte_size() * TINY < values.len() && !self.tuning.thorough;
                 let room = self.weights.entries_bytes;
-                let moved = if tiny { Ok(None) } else { dictionary::ordered(&found, None, room, self.tuning)? };
+                let moved =
+                    if tiny { Ok(None) } else { dictionary::ordered(&found, None, room, self.tuning)? };
                 let moved = match moved {
                     Ok(moved) => moved,
                     Err(bytes) => {
@@ -353,7 +369,8 @@ impl Options<'_> {
             estimate.bytes += extra;
             estimate.decode.value += looked_up;
             estimate.decode.point += 20.0;
-            let name = format!("dictionary({}, {})", stored.encoding.describe(), candidate.encoding.describe());
+            let name =
+                format!("dictionary({}, {})", stored.encoding.describe(), candidate.encoding.describe());
             self.add(Way::Dictionary { candidate, dictionary: at }, name, estimate);
             if sorted && let Some((.., considered)) = self.found.last_mut() {
                 let comma = if considered.settings.is_empty() { "" } else { ", " };
@@ -407,7 +424,8 @@ impl Options<'_> {
                 Err(No::TooLarge { values }) => least_parts = count / values.max(1),
                 Ok(found) => {
                     let room = self.weights.entries_bytes;
-                    let (numbers, stored, order) = match dictionary::ordered(&found, None, room, self.tuning)? {
+                    let (numbers, stored, order) = match dictionary::ordered(&found, None, room, self.tuning)?
+                    {
                         Ok(Some((moved, stored, order))) => (moved.indices, stored, order),
                         Ok(None) => {
                             let stored = dictionary::stored(&found.entries, None, self.tuning)?;

@@ -93,7 +93,7 @@ const BALANCED: Weights = Weights {
     number_levels: &[1, 3],
     string_levels: &[3],
     zstd_over_fsst: false,
-    entries_level: 9,
+    entries_level: 6,
     chunk_bytes: &[4 << 10, 16 << 10],
     chunk_values: 1024,
     // With a chunk of indices, 64 KiB to read for one row.

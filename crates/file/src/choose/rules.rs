@@ -276,7 +276,8 @@ fn dictionary_page(page: &LeafPage, tuning: &Tuning, direct_bytes: usize) -> Res
         return Ok(None);
     }
     let valid = page.value_validity();
-    let Ok(found) = dictionary::worthwhile(&page.values, valid.as_ref(), None, tuning, direct_bytes as f64) else {
+    let Ok(found) = dictionary::worthwhile(&page.values, valid.as_ref(), None, tuning, direct_bytes as f64)
+    else {
         return Ok(None);
     };
     let items = dictionary::stored(&found.entries, None, tuning)?;

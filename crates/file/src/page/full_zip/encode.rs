@@ -58,7 +58,9 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
     let mut value = 0;
     let mut scratch = Vec::new();
     let flat = match (values, encoding) {
-        (Values::Fixed(v), Encoding::Flat { bits }) if width == ZipWidth::Value(*bits) && *bits == v.width as u64 * 8 => {
+        (Values::Fixed(v), Encoding::Flat { bits })
+            if width == ZipWidth::Value(*bits) && *bits == v.width as u64 * 8 =>
+        {
             Some(v.bytes())
         }
         _ => None,

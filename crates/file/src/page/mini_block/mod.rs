@@ -14,6 +14,6 @@ mod index;
 mod plan;
 
 pub(crate) use decode::{MiniBlockPage, decode};
-pub(crate) use encode::{StoredEntries, MiniBlockChoice, encode};
+pub(crate) use encode::{MiniBlockChoice, StoredEntries, encode};
 pub(crate) use index::MiniBlockIndex;
 pub(crate) use plan::{ChunkRule, Count, bytes_of as values_bytes, chunk_len, runs};
