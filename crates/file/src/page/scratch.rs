@@ -1,5 +1,6 @@
 //! Buffers that decoding reuses from chunk to chunk, so that none is allocated per chunk.
 
+use super::mini_block::EventIndex;
 use crate::encoding::{Scratch, Values};
 
 /// Working memory of one decoder.
@@ -13,8 +14,10 @@ pub(crate) struct PageScratch {
     pub(crate) rep: Vec<u16>,
     pub(crate) def: Vec<u16>,
     pub(crate) points: Vec<u32>,
-    /// Events of a chunk that start a row.
+    /// Events of a page without chunks that start a row.
     pub(crate) starts: Vec<u32>,
-    /// For each event of a chunk, and its end, the visible events before it.
+    /// For each row of a full-zip page, the values before its end.
     pub(crate) visible: Vec<u32>,
+    /// Where rows and values stand among the levels of a chunk.
+    pub(crate) events: EventIndex,
 }

@@ -469,27 +469,18 @@ fn load_levels(
             scratch.def.resize(num_levels, 0);
         }
     }
-    scratch.starts.clear();
-    scratch.visible.clear();
-    let mut visible = 0;
-    for (event, (rep, def)) in scratch.rep.iter().zip(&scratch.def).enumerate() {
-        if *rep == index.max_rep {
-            scratch.starts.push(event as u32);
-        }
-        scratch.visible.push(visible);
-        visible += u32::from(*def <= index.max_visible);
-    }
-    scratch.visible.push(visible);
+    scratch.events.count(&scratch.rep, &scratch.def, index.max_rep, index.max_visible);
+    let visible = scratch.events.num_visible();
     let num_values = index.num_values(number);
-    if visible as usize != num_values {
+    if visible != num_values {
         corrupt!("a chunk of {num_values} values has levels for {visible}");
     }
     let before = if number == 0 { 0 } else { rows.end(number - 1) };
     let ended = rows.end(number) - before;
     let expected = ended + u64::from(rows.goes_on(number));
-    let found = scratch.starts.len() as u64 + u64::from(rows.has_preamble(number));
+    let found = scratch.events.num_starts() as u64 + u64::from(rows.has_preamble(number));
     if found != expected
-        || (!rows.has_preamble(number) && num_levels > 0 && scratch.starts.first() != Some(&0))
+        || (!rows.has_preamble(number) && num_levels > 0 && scratch.rep.first() != Some(&index.max_rep))
     {
         corrupt!("a chunk with parts of {found} rows where the repetition index says {expected}");
     }
@@ -513,16 +504,17 @@ fn append_chunk_rows(
     let index = page.index;
     let first = rows.first_start(number);
     let num_levels = scratch.rep.len();
-    let event_of = |row: u64, starts: &[u32]| -> usize {
+    let event_of = |row: u64, scratch: &PageScratch| -> usize {
         // Rows that start before this chunk begin with it.
         match row.checked_sub(first) {
             None => 0,
-            Some(i) => starts.get(i as usize).map_or(num_levels, |e| *e as usize),
+            Some(i) => scratch.events.start(&scratch.rep, i as usize).unwrap_or(num_levels),
         }
     };
-    let e0 = event_of(range.start, &scratch.starts);
-    let e1 = if range.end > rows.end(number) { num_levels } else { event_of(range.end, &scratch.starts) };
-    let (v0, v1) = (scratch.visible[e0] as usize, scratch.visible[e1] as usize);
+    let visible = |event: usize, scratch: &PageScratch| scratch.events.visible_before(&scratch.def, event);
+    let e0 = event_of(range.start, scratch);
+    let e1 = if range.end > rows.end(number) { num_levels } else { event_of(range.end, scratch) };
+    let (v0, v1) = (visible(e0, scratch), visible(e1, scratch));
     let num_values = index.num_values(number);
     let buffers = chunk.buffers.as_slice();
     let mut append = |values: Range<usize>, out: &mut LeafData, scratch: &mut PageScratch| {
@@ -543,12 +535,13 @@ fn append_chunk_rows(
     let mut stop = e1;
     if taken < v1 - v0 {
         // The budget is met: end at the last row that is whole.
-        let whole = |e: usize| e > e0 && (scratch.visible[e] as usize) <= v0 + taken;
-        let last = scratch.starts.iter().rev().map(|e| *e as usize).find(|e| *e <= e1 && whole(*e));
+        let whole = |e: usize| e > e0 && visible(e, scratch) <= v0 + taken;
+        let start = |i: usize| scratch.events.start(&scratch.rep, i).filter(|e| *e <= e1 && whole(*e));
+        let last = (0..scratch.events.num_starts()).rev().find_map(start);
         match last {
             Some(e) => {
                 stop = e;
-                let keep = scratch.visible[e] as usize - v0;
+                let keep = visible(e, scratch) - v0;
                 out.values.truncate(out.values.len() - (taken - keep));
             }
             None if out.num_rows > 0 => {
@@ -570,18 +563,18 @@ fn append_chunk_rows(
     rep.extend_from_slice(&scratch.rep[e0..stop]);
     def.extend(scratch.def[e0..stop].iter().map(|l| index.translation[usize::from(*l)]));
     if stop < e1 {
-        let ended = first + scratch.starts.partition_point(|e| (*e as usize) < stop) as u64;
+        let ended = first + scratch.events.starts_before(&scratch.rep, stop) as u64;
         out.finish_rows((ended - *done) as usize);
         return Ok(false);
     }
     let ended = range.end.min(rows.end(number));
     if ended > *done {
         // A row that goes on in the next chunk is not whole; it begins at the last start.
-        let tail = match scratch.starts.last() {
-            Some(e) if range.end > rows.end(number) && rows.goes_on(number) => *e as usize,
+        let tail = match scratch.events.last_start(&scratch.rep) {
+            Some(e) if range.end > rows.end(number) && rows.goes_on(number) => e,
             _ => e1,
         };
-        let values = v1 - scratch.visible[tail] as usize;
+        let values = v1 - visible(tail, scratch);
         out.finish_rows_before((ended - *done) as usize, values, e1 - tail);
         *done = ended;
     }

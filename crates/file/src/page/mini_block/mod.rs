@@ -10,10 +10,12 @@
 mod chunk;
 mod decode;
 mod encode;
+mod events;
 mod index;
 mod plan;
 
 pub(crate) use decode::{MiniBlockPage, decode};
 pub(crate) use encode::{MiniBlockChoice, StoredEntries, encode};
+pub(crate) use events::EventIndex;
 pub(crate) use index::MiniBlockIndex;
 pub(crate) use plan::{ChunkRule, Count, bytes_of as values_bytes, chunk_len, runs};
