@@ -15,6 +15,8 @@ use crate::CodecError;
 
 /// Bytes that are copied at once.
 const WIDE: usize = 16;
+/// Bytes of strings that are so few.
+const FEW: usize = 240;
 
 /// Appends values of `data` and hands where each ends in `out` to `note`. `bounds` tells start and end of
 /// the values in order, `total` the sum of their lengths.
@@ -25,6 +27,15 @@ pub fn gather(
     out: &mut Vec<u8>,
     mut note: impl FnMut(usize),
 ) -> Result<(), CodecError> {
+    // A handful of short strings, as flags are, gets room behind it: none is too near to the end for a wide copy then.
+    let mut padded = [0; FEW + WIDE];
+    let bytes = match padded.get_mut(..data.len()).filter(|_| data.len() <= FEW) {
+        Some(room) => {
+            room.copy_from_slice(data);
+            &padded[..]
+        }
+        None => data,
+    };
     out.reserve(total + WIDE);
     let base = out.len();
     let mut at = 0;
@@ -38,11 +49,11 @@ pub fn gather(
                 total - at
             )));
         }
-        if len <= WIDE && data.len() - start >= WIDE {
-            // SAFETY: `data` has 16 bytes from `start` on, and `out` has `total + 16` bytes reserved behind
+        if len <= WIDE && bytes.len() - start >= WIDE {
+            // SAFETY: `bytes`, which begin with `data`, have 16 bytes from `start` on, and `out` has `total + 16` bytes reserved behind
             // `base`, of which at most `total` were advanced over.
             unsafe {
-                let from = data.as_ptr().add(start).cast::<[u8; WIDE]>();
+                let from = bytes.as_ptr().add(start).cast::<[u8; WIDE]>();
                 let to = out.as_mut_ptr().add(base + at).cast::<[u8; WIDE]>();
                 to.write_unaligned(from.read_unaligned());
             }

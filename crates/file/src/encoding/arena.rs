@@ -188,6 +188,15 @@ impl Piece {
         true
     }
 
+    /// The same for who overwrites all bytes that come in: until then they are whatever a former batch left.
+    pub(super) fn resize_unset(&mut self, len: usize) -> bool {
+        if len > self.capacity {
+            return false;
+        }
+        self.len = len;
+        true
+    }
+
     /// Appends bytes if they fit; says false, with nothing done, if not.
     pub(super) fn extend(&mut self, bytes: &[u8]) -> bool {
         let old = self.len;

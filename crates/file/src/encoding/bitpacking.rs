@@ -56,7 +56,7 @@ fn append_group<T: Word>(
     out: &mut FixedValues,
 ) -> Result<()> {
     if range == (0..GROUP)
-        && let Some(words) = words_mut::<T>(out.grow(GROUP))
+        && let Some(words) = words_mut::<T>(out.grow_unset(GROUP))
         && let Ok(words) = words.try_into()
     {
         return Ok(bitpack::unpack(width, packed, words)?);
@@ -97,7 +97,7 @@ pub(super) fn decode_inline_points(
     let out = out.fixed_mut(width_bytes)?;
     with_word!(width_bytes, T => {
         let Inline { width, packed } = Inline::parse::<T>(data, num_values)?;
-        let slots = out.grow(points.len());
+        let slots = out.grow_unset(points.len());
         for (slot, &point) in slots.chunks_exact_mut(width_bytes).zip(points) {
             slot.copy_from_slice(bytes_of(&[bitpack::unpack_one::<T>(width, packed, point as usize)?]));
         }

@@ -19,7 +19,7 @@ pub(super) fn decode(
     out: &mut Values,
 ) -> Result<usize> {
     flat::check(width, data, num_values)?;
-    let slots = out.fixed_mut(width)?.grow(range.len());
+    let slots = out.fixed_mut(width)?.grow_unset(range.len());
     if width == 4 {
         kernel::join::<4>(data, num_values, range.start, slots.as_chunks_mut().0)?;
     } else {
@@ -36,7 +36,7 @@ pub(super) fn decode_points(
     out: &mut Values,
 ) -> Result<usize> {
     flat::check(width, data, num_values)?;
-    let slots = out.fixed_mut(width)?.grow(points.len());
+    let slots = out.fixed_mut(width)?.grow_unset(points.len());
     for (slot, &point) in slots.chunks_exact_mut(width).zip(points) {
         if width == 4 {
             slot.copy_from_slice(&kernel::join_one::<4>(data, num_values, point as usize)?);

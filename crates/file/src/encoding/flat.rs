@@ -106,7 +106,7 @@ pub(super) fn decode_strided(
         }
     }
     let rows = &rows[at..];
-    let slots = out.grow(count * (width / out.width));
+    let slots = out.grow_unset(count * (width / out.width));
     match width {
         1 => words::<1>(slots, rows, stride),
         2 => words::<2>(slots, rows, stride),

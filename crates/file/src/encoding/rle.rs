@@ -37,7 +37,7 @@ pub(super) fn decode(
     check(lengths, num_values)?;
     let out = out.fixed_mut(width)?;
     with_word!(width, T => {
-        let slots = out.grow(range.len());
+        let slots = out.grow_unset(range.len());
         match words_mut::<T>(slots) {
             Some(slots) => rle::expand(values, lengths, range.start, slots)?,
             None => {

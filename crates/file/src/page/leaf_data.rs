@@ -264,6 +264,11 @@ impl LeafData {
         self.num_rows > 0 && self.byte_size() >= self.budget
     }
 
+    /// Bytes left of the budget.
+    pub(crate) fn room(&self) -> usize {
+        self.budget.saturating_sub(self.byte_size())
+    }
+
     /// Whether another page may append: the budget is not used up.
     pub(crate) fn has_room(&self) -> bool {
         !self.is_full()

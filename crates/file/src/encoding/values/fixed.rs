@@ -90,6 +90,17 @@ impl FixedValues {
         &mut self.bytes_mut()[start..]
     }
 
+    /// The same for who writes every byte of it: until then the bytes are anything.
+    pub(crate) fn grow_unset(&mut self, count: usize) -> &mut [u8] {
+        let start = self.bytes().len();
+        let end = start + count * self.width;
+        let in_piece = self.piece().is_some_and(|piece| piece.resize_unset(end));
+        if !in_piece {
+            self.owned().resize(end, 0);
+        }
+        &mut self.bytes_mut()[start..]
+    }
+
     /// Appends whole values.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         debug_assert!(bytes.len().is_multiple_of(self.width));
@@ -138,7 +149,7 @@ pub(crate) fn gather_fixed(out: &mut FixedValues, bytes: &[u8], indices: &[u32])
         }
     }
     let width = out.width;
-    let slots = out.grow(indices.len());
+    let slots = out.grow_unset(indices.len());
     match width {
         1 => words::<1>(slots, bytes, indices),
         2 => words::<2>(slots, bytes, indices),

@@ -249,6 +249,9 @@ fn decode_plain(
     let mut rows = rows.iter().cloned();
     let mut current = rows.next();
     while current.is_some() {
+        if out.is_full() {
+            return Ok(false);
+        }
         // Some chunks are found before the first of them is decoded, so that their cache misses overlap.
         parts.clear();
         groups.clear();
@@ -281,6 +284,9 @@ fn decode_plain(
             groups.push(Group { number, num_values, parts: from..parts.len(), chunk });
         }
         std::hint::black_box(touched);
+        if decode_single_values(page, &groups, &parts, out, scratch)? {
+            continue;
+        }
         let last = groups.len() - 1;
         for (i, group) in groups.iter().enumerate() {
             let complete = decode_plain_chunk(page, group, &parts[group.parts.clone()], out, scratch)
@@ -290,6 +296,77 @@ fn decode_plain(
             }
         }
     }
+    Ok(true)
+}
+
+/// One value of each of several chunks, all of them in one go: what a value costs beside its decoding is paid once. False, and nothing
+/// done, where that is not what is wanted, or where room may run out.
+fn decode_single_values(
+    page: &MiniBlockPage<'_>,
+    groups: &[Group<'_>],
+    parts: &[Range<u32>],
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    let index = page.index;
+    let ValueType::Fixed(width) = index.stored else { return Ok(false) };
+    let largest = match &index.dictionary {
+        None => width,
+        Some(dictionary) => match &**dictionary {
+            Values::Fixed(entries) => entries.width,
+            entries @ (Values::Variable(_) | Values::LargeVariable(_)) => entries.byte_size(),
+            _ => return Ok(false),
+        },
+    };
+    let single = groups.len() > 1
+        && groups.len() == parts.len()
+        && !index.keeps_keys
+        && parts.iter().all(|part| part.len() == 1)
+        && groups.iter().all(|group| index.reader.prefers_points(1, group.num_values));
+    if !single || out.room() / groups.len() <= largest {
+        return Ok(false);
+    }
+    let mut indices = match (&index.dictionary, scratch.indices.take()) {
+        (None, kept) => {
+            scratch.indices = kept;
+            None
+        }
+        (Some(_), Some(indices)) if indices.shape() == index.stored => Some(indices),
+        (Some(_), _) => Some(Values::new(&index.stored, groups.len())),
+    };
+    if let Some(indices) = &mut indices {
+        indices.truncate(0);
+    }
+    for (group, part) in groups.iter().zip(parts) {
+        let target = indices.as_mut().unwrap_or(&mut out.values);
+        let buffers = group.chunk.buffers.as_slice();
+        let reader = &index.reader;
+        reader
+            .decode_points(buffers, group.num_values, &[part.start], target, &mut scratch.encoding)
+            .map_err(|e| page.place(e, group.number))?;
+    }
+    if let (Some(indices), Some(dictionary)) = (&indices, &index.dictionary) {
+        let done = append_dictionary(indices, 0..groups.len(), dictionary, &mut out.values)?;
+        if done < groups.len() {
+            // Offsets pass what they can count: the careful way ends the batch.
+            out.rewind();
+            scratch.indices = None;
+            return Ok(false);
+        }
+    }
+    scratch.indices = indices.or(scratch.indices.take());
+    let has_levels = page.layout.def.is_some() && index.max_def > 0;
+    if let (Structure::Flat(validity), false) = (&mut out.structure, has_levels) {
+        validity.append_n(groups.len(), true);
+        out.finish_rows(groups.len());
+        return Ok(true);
+    }
+    for (group, part) in groups.iter().zip(parts) {
+        let part = std::slice::from_ref(part);
+        append_plain_levels(page, &group.chunk, group.num_values, part, 1, true, out, scratch)
+            .map_err(|e| page.place(e, group.number))?;
+    }
+    out.finish_rows(groups.len());
     Ok(true)
 }
 
