@@ -366,20 +366,34 @@ impl File {
         };
         let wanted: Vec<Wanted> = unknown.iter().filter_map(wanted_facts).collect();
         if !wanted.is_empty() {
-            let read = ReadFacts {
-                buffer: inner.metadata.global_buffers[buffer].clone(),
-                num_rows: self.num_rows(),
-                num_columns: inner.metadata.num_columns(),
-                wanted: wanted.clone(),
-                limits: inner.limits.clone(),
-                held: inner.metadata.held.clone(),
-            };
-            let facts = drive(&inner.source, read).map_err(|e| self.in_file(e))?;
+            let facts = self.read_facts(buffer, wanted.clone())?;
             let found = wanted.iter().map(|w| w.column).zip(facts.into_iter().map(|f| f.map(Arc::new)));
             known().extend(found);
         }
         let known = known();
         Ok(leaves.iter().map(|leaf| known.get(&leaf.column).cloned().flatten()).collect())
+    }
+
+    /// The same of one leaf, with the order of its values, read anew and not kept.
+    pub(crate) fn fresh_facts(&self, leaf: &Leaf) -> Result<Option<(Order, ColumnFacts)>> {
+        let (Some(buffer), Some(wanted)) = (self.inner.metadata.statistics, wanted_facts(leaf)) else {
+            return Ok(None);
+        };
+        let facts = self.read_facts(buffer, vec![wanted])?.pop().flatten();
+        Ok(facts.map(|facts| (wanted.order, facts)))
+    }
+
+    fn read_facts(&self, buffer: usize, wanted: Vec<Wanted>) -> Result<Vec<Option<ColumnFacts>>> {
+        let inner = &*self.inner;
+        let read = ReadFacts {
+            buffer: inner.metadata.global_buffers[buffer].clone(),
+            num_rows: self.num_rows(),
+            num_columns: inner.metadata.num_columns(),
+            wanted,
+            limits: inner.limits.clone(),
+            held: inner.metadata.held.clone(),
+        };
+        drive(&inner.source, read).map_err(|e| self.in_file(e))
     }
 
     fn in_file(&self, e: crate::Error) -> crate::Error {

@@ -1,4 +1,5 @@
-//! Walking a whole file and listing everything that is wrong with it.
+//! Walking a whole file and listing everything that is wrong with it: checksums, pages, and statistics that are not true of
+//! what the pages hold.
 
 use std::ops::Range;
 
@@ -10,6 +11,7 @@ use crate::page::{Page, is_all_but_empty};
 use crate::read::File;
 use crate::scan::Projected;
 use crate::schema::{BlobView, ParentField};
+use crate::stats::Audit;
 use crate::{Error, Result};
 
 /// What a walk over a file found. See [`File::verify`].
@@ -43,7 +45,7 @@ fn after(rows: &Range<u64>, count: u64, page_rows: u64, stored_bytes: u64) -> Ra
 }
 
 impl File {
-    /// Checks every checksum and decodes every page; `progress` is told the share done, 0 to 1.
+    /// Checks every checksum, decodes every page and holds statistics beside its values; `progress` is told the share done, 0 to 1.
     ///
     /// # Errors
     /// Only what keeps the walk from going on: metadata that cannot be read, a medium that fails.
@@ -73,9 +75,18 @@ impl File {
         for (i, (leaf, steps)) in leaves.into_iter().zip(tables.schema.leaf_steps()).enumerate() {
             report.columns += 1;
             self.source().check_unchanged()?;
+            let facts = self.fresh_facts(&leaf).unwrap_or_else(|e| {
+                // What is wrong with the whole buffer is found once for every column.
+                if report.faults.last().is_none_or(|last| last.message() != e.message()) {
+                    report.faults.push(e);
+                }
+                None
+            });
+            let scale = usize::try_from(leaf.rows_scale).unwrap_or(usize::MAX);
+            let audit = facts.as_ref().map(|(order, f)| Audit::new(f, *order, self.num_rows(), scale));
             match tables.schema.project_steps(&[steps]).and_then(|p| self.projected(p, BlobView::Descriptors))
             {
-                Ok(projected) => self.verify_column(&projected, &mut walk, &mut report),
+                Ok(projected) => self.verify_column(&projected, audit, &mut walk, &mut report),
                 Err(e) => report.faults.push(e.in_column(&leaf.path)),
             }
             progress((i + 1) as f64 / count as f64);
@@ -137,8 +148,24 @@ impl File {
         report.faults.len() == before
     }
 
-    fn verify_column(&self, projected: &Projected, walk: &mut Walk, report: &mut VerifyReport) {
+    fn verify_column(
+        &self,
+        projected: &Projected,
+        mut audit: Option<Audit<'_>>,
+        walk: &mut Walk,
+        report: &mut VerifyReport,
+    ) {
         for column in &projected.columns {
+            // Reads the first of some rows; where one row stands for all of them, it is looked at as often.
+            let mut read = |rows: &Range<u64>, alike: bool| {
+                walk.read(projected, rows.clone(), BATCH_BYTES, |leaves, count| {
+                    let (Some(audit), Some(leaf)) = (&mut audit, leaves.first()) else { return Ok(()) };
+                    match alike {
+                        true => audit.look_alike(rows.clone(), leaf, &column.scheme),
+                        false => audit.look(rows.start, count, leaf, &column.scheme),
+                    }
+                })
+            };
             let mut is_sound = true;
             for (i, page) in column.pages.iter().enumerate() {
                 let place = |e: Error| projected.in_file(e.in_page(i as u64).in_column(&column.leaf.path));
@@ -148,10 +175,11 @@ impl File {
                     continue;
                 }
                 let mut rows = column.page_rows(i);
+                // A page that stores nothing per row may announce any number of them, all alike.
+                let alike = page.repeats_one_row();
                 while rows.start < rows.end {
-                    match walk.read(projected, rows.clone(), BATCH_BYTES) {
-                        // A page that stores nothing per row may announce any number of them, all alike.
-                        Ok(_) if page.repeats_one_row() => break,
+                    match read(&rows, alike) {
+                        Ok(_) if alike => break,
                         Ok(count) => rows = after(&rows, count, page.num_rows, page.stored_bytes()),
                         Err(e) => {
                             report.faults.push(place(e));
@@ -164,7 +192,7 @@ impl File {
                 // Which rows a page of items belongs to is told by other columns: all of them.
                 let mut rows = 0..self.num_rows();
                 while rows.start < rows.end {
-                    match walk.read(projected, rows.clone(), BATCH_BYTES) {
+                    match read(&rows, false) {
                         Ok(count) => rows.start += count,
                         Err(e) => {
                             report.faults.push(projected.in_file(e.in_column(&column.leaf.path)));
@@ -173,6 +201,9 @@ impl File {
                     }
                 }
             }
+            let faults = audit.take().map(Audit::finish).unwrap_or_default();
+            let place = |text| projected.in_file(Error::corrupt(text).in_column(&column.leaf.path));
+            report.faults.extend(faults.into_iter().map(place));
         }
     }
 }

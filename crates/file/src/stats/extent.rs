@@ -49,8 +49,15 @@ impl Slots<'_> {
     }
 }
 
+/// What becomes of long texts and bytes that are bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Long {
+    Cut,
+    Whole,
+}
+
 /// What the values of some slots are between. Values of another shape than the order's have no bounds.
-pub(super) fn facts_of(values: &Values, order: Order, slots: &Slots<'_>) -> Facts {
+pub(super) fn facts_of(values: &Values, order: Order, slots: &Slots<'_>, long: Long) -> Facts {
     let num_valid = slots.num_valid();
     let (mut min, mut max, mut nans) = (None, None, 0);
     let mut set = |extent: Option<(Value, Value)>| {
@@ -112,9 +119,14 @@ pub(super) fn facts_of(values: &Values, order: Order, slots: &Slots<'_>) -> Fact
                 Values::Fixed(v) => strings(slots, |i| &v.bytes()[i * v.width..(i + 1) * v.width]),
                 _ => None,
             };
-            if let Some((low, high)) = extent {
-                min = Some(cut::lower(low, text));
-                max = cut::upper(high, text);
+            match (extent, long) {
+                (Some((low, high)), Long::Cut) => {
+                    min = Some(cut::lower(low, text));
+                    max = cut::upper(high, text);
+                }
+                (extent, _) => {
+                    set(extent.map(|(low, high)| (Value::Bytes(low.to_vec()), Value::Bytes(high.to_vec()))));
+                }
             }
         }
         _ => {}

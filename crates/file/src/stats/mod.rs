@@ -8,6 +8,9 @@
 //! A zone is 8,192 top-level rows, counted from the file's first row on, whatever the pages and the same for all leaves; a column
 //! may have its zones put together in powers of two where that saves bytes. See docs/format/extras.md, "Kind 3".
 
+mod audit;
+#[cfg(test)]
+mod audit_tests;
 mod budget;
 mod buffer;
 mod bytes;
@@ -22,6 +25,7 @@ mod read;
 mod tests;
 mod value;
 
+pub(crate) use audit::Audit;
 pub(crate) use budget::{LEAST_USE, buffer as statistics_buffer};
 pub(crate) use collect::{Collected, Collector};
 pub(crate) use extent::half_bytes;

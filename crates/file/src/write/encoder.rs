@@ -304,6 +304,12 @@ impl FileEncoder {
         Ok(())
     }
 
+    /// Appends an extra of the test's own.
+    #[cfg(test)]
+    pub(crate) fn add_extra(&mut self, kind: u32, bytes: Bytes) -> Result<u32> {
+        self.container.add_extra(kind, bytes)
+    }
+
     /// Arrow bytes of a batch as far as its columns are stored.
     pub(super) fn arrow_bytes(&self, batch: &RecordBatch) -> Result<usize> {
         let found = matching::columns(&self.input, batch)?;
