@@ -174,14 +174,13 @@ fn extras_take_no_more_than_they_shall_of_any_shape() {
             (bytes.len(), statistics)
         };
         let (bare, none) = size(false, false, usize::MAX);
+        let (checked, _) = size(false, true, usize::MAX);
         let (full, statistics) = size(true, true, usize::MAX);
         assert_eq!(none, 0);
+        // Of many small columns the checksums alone may be more; then there are no statistics.
+        let most = (bare * 15 / 10_000 + 1024).max(checked - bare);
         println!("statistics: {name}: {bare} bytes, {} of extras, {statistics} of statistics", full - bare);
-        assert!(
-            full - bare <= bare * 15 / 10_000 + 1024,
-            "{name}: {} bytes of extras over {bare}",
-            full - bare
-        );
+        assert!(full - bare <= most, "{name}: {} bytes of extras over {bare}", full - bare);
         assert!(
             bare < 200_000 || statistics * 100 < bare,
             "{name}: {statistics} bytes of statistics over {bare}"
@@ -202,7 +201,7 @@ fn a_wide_file_with_statistics_is_opened_as_one_without_and_gives_one_columns_by
     for version in [FormatVersion::V2_0, FormatVersion::V2_2] {
         let written = |statistics: bool, budget: Option<u64>| {
             let mut options = options(version);
-            (options.statistics, options.statistics_bytes, options.zone_rows) = (statistics, budget, 10);
+            (options.statistics, options.statistics_bytes, options.zone_rows) = (statistics, budget, 20);
             write(&batch.schema(), std::slice::from_ref(&batch), options).expect("write")
         };
         // Everything there is to say; what fits beside the checksums and the directory; nothing.
@@ -217,8 +216,8 @@ fn a_wide_file_with_statistics_is_opened_as_one_without_and_gives_one_columns_by
         let (with, counted, file) = opening(&all);
         assert_eq!(with, without, "{version}: reads and bytes of opening");
         assert_eq!(opening(&usual).0, without, "{version}: reads and bytes of opening");
-        let filter = Predicate::parse("c12345 < 12355").expect("a predicate");
-        assert_eq!(file.count_rows(Some(&filter)).expect("count"), 10);
+        let filter = Predicate::parse("c12345 < 12365").expect("a predicate");
+        assert_eq!(file.count_rows(Some(&filter)).expect("count"), 20);
         let reads = counted.drain();
         println!(
             "statistics: {version}, {COLUMNS} columns: {} bytes of statistics in {}; a filter takes {} reads, {} bytes",
@@ -227,8 +226,8 @@ fn a_wide_file_with_statistics_is_opened_as_one_without_and_gives_one_columns_by
             reads.len(),
             total(&reads)
         );
-        // The directory's bucket; the field and its metadata; header, entry and message of the statistics.
-        assert!(reads.len() <= 7 && total(&reads) < 50 << 10, "{version}: {reads:?}");
+        // The directory's bucket; the field and its metadata; header, entry and message of the statistics, which tell all.
+        assert!(reads.len() <= 6 && total(&reads) < 50 << 10, "{version}: {reads:?}");
         let share = place(&open(&usual).expect("open")).map_or(0, |(_, len)| len) * 100;
         assert!(share < usual.len(), "{version}: {share} / 100 of {} bytes", usual.len());
     }

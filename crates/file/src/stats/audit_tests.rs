@@ -11,8 +11,7 @@ use arrow_schema::Field;
 
 use super::{Bound, ColumnFacts, Value, buffer, message};
 use crate::container::KIND_STATISTICS;
-use crate::write::FileEncoder;
-use crate::{File, FormatVersion, OpenOptions, WriteOptions};
+use crate::{File, FileEncoder, FormatVersion, OpenOptions, WriteOptions};
 
 const VERSIONS: [FormatVersion; 3] = [FormatVersion::V2_0, FormatVersion::V2_1, FormatVersion::V2_2];
 /// Rows of a zone where it is not said otherwise.
