@@ -7,11 +7,11 @@ use crate::blob::Walk;
 use crate::container::{DirectoryFaults, ReadGlobalBuffer};
 use crate::error::corrupt;
 use crate::io::drive;
-use crate::page::{Page, is_all_but_empty};
+use crate::page::{LeafData, LevelScheme, Page, is_all_but_empty};
 use crate::read::File;
 use crate::scan::Projected;
-use crate::schema::{BlobView, ParentField};
-use crate::stats::Audit;
+use crate::schema::{BlobView, Leaf, Order, ParentField};
+use crate::stats::{Audit, Blocks, BloomAudit};
 use crate::{Error, Result};
 
 /// What a walk over a file found. See [`File::verify`].
@@ -44,8 +44,46 @@ fn after(rows: &Range<u64>, count: u64, page_rows: u64, stored_bytes: u64) -> Ra
     }
 }
 
+/// What is held beside the values of a column.
+#[derive(Default)]
+struct Audits<'a> {
+    facts: Option<Audit<'a>>,
+    blooms: Option<BloomAudit>,
+}
+
+impl Audits<'_> {
+    /// Looks at the first `count` of `rows`; without a count at one that all are like.
+    fn look(
+        &mut self,
+        rows: &Range<u64>,
+        count: Option<usize>,
+        leaf: &LeafData,
+        scheme: &LevelScheme,
+    ) -> Result<()> {
+        if let Some(audit) = &mut self.facts {
+            match count {
+                Some(count) => audit.look(rows.start, count, leaf, scheme)?,
+                None => audit.look_alike(rows.clone(), leaf, scheme)?,
+            }
+        }
+        if let Some(audit) = &mut self.blooms {
+            match count {
+                Some(count) => audit.look(rows.start, count, leaf, scheme)?,
+                None => audit.look_alike(rows.clone(), leaf, scheme)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<String> {
+        let mut faults = self.facts.map(Audit::finish).unwrap_or_default();
+        faults.extend(self.blooms.map(BloomAudit::finish).unwrap_or_default());
+        faults
+    }
+}
+
 impl File {
-    /// Checks every checksum, decodes every page and holds statistics beside its values; `progress` is told the share done, 0 to 1.
+    /// Checks every checksum, decodes every page and holds statistics and bloom filters beside its values; `progress` is told the share done, 0 to 1.
     ///
     /// # Errors
     /// Only what keeps the walk from going on: metadata that cannot be read, a medium that fails.
@@ -83,10 +121,18 @@ impl File {
                 None
             });
             let scale = usize::try_from(leaf.rows_scale).unwrap_or(usize::MAX);
-            let audit = facts.as_ref().map(|(order, f)| Audit::new(f, *order, self.num_rows(), scale));
+            let audits = Audits {
+                facts: facts.as_ref().map(|(order, f)| Audit::new(f, *order, self.num_rows(), scale)),
+                blooms: self.bloom_audit(&leaf).unwrap_or_else(|e| {
+                    if report.faults.last().is_none_or(|last| last.message() != e.message()) {
+                        report.faults.push(e);
+                    }
+                    None
+                }),
+            };
             match tables.schema.project_steps(&[steps]).and_then(|p| self.projected(p, BlobView::Descriptors))
             {
-                Ok(projected) => self.verify_column(&projected, audit, &mut walk, &mut report),
+                Ok(projected) => self.verify_column(&projected, audits, &mut walk, &mut report),
                 Err(e) => report.faults.push(e.in_column(&leaf.path)),
             }
             progress((i + 1) as f64 / count as f64);
@@ -100,6 +146,14 @@ impl File {
         report.bytes += walk.bytes;
         report.unchecked_bytes += walk.bytes;
         Ok(report)
+    }
+
+    /// What looks at the bloom filters of a leaf, if it has any.
+    fn bloom_audit(&self, leaf: &Leaf) -> Result<Option<BloomAudit>> {
+        let Some(order) = Order::of(leaf) else { return Ok(None) };
+        let blooms = self.column_blooms(vec![(leaf.column, Blocks::All)])?.pop().flatten();
+        let scale = usize::try_from(leaf.rows_scale).unwrap_or(usize::MAX);
+        Ok(blooms.map(|blooms| BloomAudit::new(blooms, order, self.num_rows(), scale)))
     }
 
     /// The column of a struct or list. Where lists end is looked at with their leaves.
@@ -151,7 +205,7 @@ impl File {
     fn verify_column(
         &self,
         projected: &Projected,
-        mut audit: Option<Audit<'_>>,
+        mut audits: Audits<'_>,
         walk: &mut Walk,
         report: &mut VerifyReport,
     ) {
@@ -159,11 +213,8 @@ impl File {
             // Reads the first of some rows; where one row stands for all of them, it is looked at as often.
             let mut read = |rows: &Range<u64>, alike: bool| {
                 walk.read(projected, rows.clone(), BATCH_BYTES, |leaves, count| {
-                    let (Some(audit), Some(leaf)) = (&mut audit, leaves.first()) else { return Ok(()) };
-                    match alike {
-                        true => audit.look_alike(rows.clone(), leaf, &column.scheme),
-                        false => audit.look(rows.start, count, leaf, &column.scheme),
-                    }
+                    let Some(leaf) = leaves.first() else { return Ok(()) };
+                    audits.look(rows, if alike { None } else { Some(count) }, leaf, &column.scheme)
                 })
             };
             let mut is_sound = true;
@@ -201,7 +252,7 @@ impl File {
                     }
                 }
             }
-            let faults = audit.take().map(Audit::finish).unwrap_or_default();
+            let faults = std::mem::take(&mut audits).finish();
             let place = |text| projected.in_file(Error::corrupt(text).in_column(&column.leaf.path));
             report.faults.extend(faults.into_iter().map(place));
         }

@@ -141,7 +141,7 @@ pub(super) fn halved(zones: &[Facts]) -> Vec<Facts> {
 }
 
 /// The slots of a page, some rows at a time.
-struct Cursor<'a> {
+pub(super) struct Cursor<'a> {
     page: &'a LeafPage,
     /// Events of a row where all have as many.
     per_row: usize,
@@ -150,12 +150,12 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn new(page: &'a LeafPage) -> Self {
+    pub(super) fn new(page: &'a LeafPage) -> Self {
         Self { page, per_row: page.num_events.checked_div(page.num_rows).unwrap_or(0), event: 0, slot: 0 }
     }
 
     /// The slots of the next `rows`.
-    fn advance(&mut self, rows: usize) -> Range<usize> {
+    pub(super) fn advance(&mut self, rows: usize) -> Range<usize> {
         let (page, start) = (self.page, self.slot);
         if !page.has_rep() {
             // Without lists every event has a slot.

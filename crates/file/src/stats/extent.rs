@@ -18,6 +18,11 @@ pub(crate) fn half_bytes(value: f64) -> [u8; 2] {
     F16::from_f64(value).to_le_bytes()
 }
 
+/// The value of one.
+pub(super) fn half(bytes: [u8; 2]) -> f64 {
+    F16::from_le_bytes(bytes).to_f64()
+}
+
 /// Slots to look at, and which of them are not null.
 #[derive(Debug, Clone)]
 pub(super) struct Slots<'a> {
