@@ -154,6 +154,7 @@ impl Writer {
         }
         write.checksums = options.checksums;
         write.statistics = options.statistics;
+        write.blooms.clone_from(&options.blooms);
         // Page buffers are large; the buffer gathers the small pieces between them.
         let inner = FileWriter::new(BufWriter::with_capacity(1 << 16, output), schema, write)?;
         Ok(Self { inner })

@@ -3,10 +3,11 @@
 //! ```text
 //! {num_rows, has_statistics,
 //!  columns: [{path, type, value_count, null_count, nan_count, min, max, min_exact, max_exact, distinct, bytes, zone_rows, num_zones,
-//!             zones: [{first_row, num_rows, value_count, null_count, nan_count, min, max, min_exact, max_exact}]}]}
+//!             zones: [{first_row, num_rows, value_count, null_count, nan_count, min, max, min_exact, max_exact}]}],
+//!  bloom_filters: [{path, zone_rows, num_zones, bytes}]}
 //! ```
 
-use pennon_file::{ColumnStatistics, File, RowsStatistics, ValueBound};
+use pennon_file::{BloomFilters, ColumnStatistics, File, RowsStatistics, ValueBound};
 use serde_json::{Value, json};
 
 use crate::json::value_to_json;
@@ -14,12 +15,18 @@ use crate::projection::field_at;
 use crate::types::type_name;
 
 /// The shape is a contract: it only grows. `zones` only where they are asked for.
-pub fn statistics_to_json(file: &File, statistics: &[ColumnStatistics], with_zones: bool) -> Value {
+pub fn statistics_to_json(
+    file: &File,
+    statistics: &[ColumnStatistics],
+    blooms: &[BloomFilters],
+    with_zones: bool,
+) -> Value {
     let columns = statistics.iter().map(|column| column_to_json(file, column, with_zones));
     json!({
         "num_rows": file.num_rows(),
         "has_statistics": file.has_statistics(),
         "columns": columns.collect::<Vec<_>>(),
+        "bloom_filters": blooms.iter().map(blooms_to_json).collect::<Vec<_>>(),
     })
 }
 
@@ -62,6 +69,11 @@ fn column_to_json(file: &File, column: &ColumnStatistics, with_zones: bool) -> V
         json["zones"] = column.zones.iter().map(zone).collect();
     }
     json
+}
+
+fn blooms_to_json(filters: &BloomFilters) -> Value {
+    let BloomFilters { path, zone_rows, num_zones, bytes, .. } = filters;
+    json!({ "path": path, "zone_rows": zone_rows, "num_zones": num_zones, "bytes": bytes })
 }
 
 fn rows_to_json(rows: &RowsStatistics) -> Value {

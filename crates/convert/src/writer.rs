@@ -44,6 +44,8 @@ pub struct WriterOptions {
     pub checksums: bool,
     /// Whether a Lance file carries statistics of its columns.
     pub statistics: bool,
+    /// Columns of a Lance file, by path, that get bloom filters.
+    pub blooms: Vec<String>,
 }
 
 impl Default for WriterOptions {
@@ -59,6 +61,7 @@ impl Default for WriterOptions {
             memory_bytes: None,
             checksums: true,
             statistics: true,
+            blooms: Vec::new(),
         }
     }
 }

@@ -7,7 +7,7 @@ use arrow_schema::Field;
 use crate::Result;
 use crate::blob::total_bytes;
 use crate::column::Column;
-use crate::container::{KIND_CHECKSUMS, KIND_DIRECTORY, KIND_STATISTICS, Metadata};
+use crate::container::{KIND_BLOOMS, KIND_CHECKSUMS, KIND_DIRECTORY, KIND_STATISTICS, Metadata};
 use crate::page::{Layer, Layout, Page};
 use crate::read::File;
 use crate::schema::{BlobView, LeafKind};
@@ -32,7 +32,7 @@ pub struct GlobalBufferInspection {
     pub offset: u64,
     /// Size in bytes.
     pub bytes: u64,
-    /// What it holds: `schema`, `checksums`, `field directory`, `statistics`, `extra` (a kind this release does not know) or `user`.
+    /// What it holds: `schema`, `checksums`, `field directory`, `statistics`, `bloom filters`, `extra` (a kind this release does not know) or `user`.
     pub kind: &'static str,
 }
 
@@ -185,6 +185,7 @@ fn kind_of_buffer(metadata: &Metadata, index: usize) -> &'static str {
         Some(extra) if extra.kind == KIND_CHECKSUMS => "checksums",
         Some(extra) if extra.kind == KIND_DIRECTORY => "field directory",
         Some(extra) if extra.kind == KIND_STATISTICS => "statistics",
+        Some(extra) if extra.kind == KIND_BLOOMS => "bloom filters",
         Some(_) => "extra",
         None if index == 0 => "schema",
         // The buckets; the extra itself is their index.

@@ -59,7 +59,7 @@ pub use limits::Limits;
 pub use read::{File, OpenOptions};
 pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Explanation, Scan, Take, TakeBatches};
 pub use schema::BlobView;
-pub use statistics::{ColumnStatistics, RowsStatistics, ValueBound};
+pub use statistics::{BloomFilters, ColumnStatistics, RowsStatistics, ValueBound};
 pub use verify::VerifyReport;
 pub use version::FormatVersion;
 pub use why::{ExplainOptions, ExplainedCandidate, ExplainedColumn, ExplainedEncodings};

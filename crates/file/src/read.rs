@@ -14,7 +14,7 @@ use crate::io::{ReadAt, Source, SourceOptions, drive};
 use crate::lookup::FoundFields;
 use crate::scan::{Projected, Scan, Take};
 use crate::schema::{self, BlobView, Leaf, LeafKind, Nesting, Order, Projection, parents_have_columns};
-use crate::stats::{ColumnFacts, ReadFacts, Wanted};
+use crate::stats::{Blocks, BloomTable, ColumnBlooms, ColumnFacts, ReadBlooms, ReadFacts, ReadTable, Wanted};
 use crate::{FormatVersion, Limits, Result};
 
 /// How a file is opened.
@@ -51,6 +51,8 @@ struct Inner {
     lists: Vec<OnceLock<Arc<ListColumn>>>,
     /// Statistics of columns read so far; `None` where the file has none.
     facts: Mutex<HashMap<u32, Option<Arc<ColumnFacts>>>>,
+    /// Which columns have bloom filters.
+    blooms: OnceLock<BloomTable>,
     limits: Limits,
     store: Arc<BlobStore>,
 }
@@ -108,8 +110,10 @@ impl File {
         let limits = options.limits.clone();
         let store = Arc::new(BlobStore::new(options.blobs.clone(), path.map(Path::to_path_buf)));
         let found = FoundFields::default();
-        let facts = Mutex::default();
-        Ok(Self { inner: Arc::new(Inner { source, metadata, found, columns, lists, facts, limits, store }) })
+        let (facts, blooms) = Default::default();
+        Ok(Self {
+            inner: Arc::new(Inner { source, metadata, found, columns, lists, facts, blooms, limits, store }),
+        })
     }
 
     /// The Arrow schema, as it was written. A wide file is opened without it: the first call reads it then.
@@ -366,20 +370,67 @@ impl File {
         };
         let wanted: Vec<Wanted> = unknown.iter().filter_map(wanted_facts).collect();
         if !wanted.is_empty() {
-            let read = ReadFacts {
-                buffer: inner.metadata.global_buffers[buffer].clone(),
-                num_rows: self.num_rows(),
-                num_columns: inner.metadata.num_columns(),
-                wanted: wanted.clone(),
-                limits: inner.limits.clone(),
-                held: inner.metadata.held.clone(),
-            };
-            let facts = drive(&inner.source, read).map_err(|e| self.in_file(e))?;
+            let facts = self.read_facts(buffer, wanted.clone())?;
             let found = wanted.iter().map(|w| w.column).zip(facts.into_iter().map(|f| f.map(Arc::new)));
             known().extend(found);
         }
         let known = known();
         Ok(leaves.iter().map(|leaf| known.get(&leaf.column).cloned().flatten()).collect())
+    }
+
+    /// Which columns have bloom filters; read at the first call.
+    pub(crate) fn bloom_table(&self) -> Result<Option<&BloomTable>> {
+        let inner = &*self.inner;
+        let Some(buffer) = inner.metadata.blooms else { return Ok(None) };
+        if let Some(table) = inner.blooms.get() {
+            return Ok(Some(table));
+        }
+        let read = ReadTable {
+            buffer: inner.metadata.global_buffers[buffer].clone(),
+            num_rows: self.num_rows(),
+            limits: inner.limits.clone(),
+            held: inner.metadata.held.clone(),
+        };
+        let table = drive(&inner.source, read).map_err(|e| self.in_file(e))?;
+        Ok(Some(inner.blooms.get_or_init(|| table)))
+    }
+
+    /// Blocks of the bloom filters of columns, in their order; `None` for those without.
+    pub(crate) fn column_blooms(&self, columns: Vec<(u32, Blocks)>) -> Result<Vec<Option<ColumnBlooms>>> {
+        let inner = &*self.inner;
+        let Some(table) = self.bloom_table()? else { return Ok(columns.iter().map(|_| None).collect()) };
+        let entries: Vec<_> = columns.iter().map(|(column, _)| table.entry(*column)).collect();
+        let wanted = entries.iter().zip(columns).filter_map(|(e, (_, blocks))| Some(((*e)?, blocks)));
+        let read = ReadBlooms {
+            table,
+            wanted: wanted.collect(),
+            limits: inner.limits.clone(),
+            held: inner.metadata.held.clone(),
+        };
+        let mut read = drive(&inner.source, read).map_err(|e| self.in_file(e))?.into_iter();
+        Ok(entries.iter().map(|entry| entry.and_then(|_| read.next())).collect())
+    }
+
+    /// The same of one leaf, with the order of its values, read anew and not kept.
+    pub(crate) fn fresh_facts(&self, leaf: &Leaf) -> Result<Option<(Order, ColumnFacts)>> {
+        let (Some(buffer), Some(wanted)) = (self.inner.metadata.statistics, wanted_facts(leaf)) else {
+            return Ok(None);
+        };
+        let facts = self.read_facts(buffer, vec![wanted])?.pop().flatten();
+        Ok(facts.map(|facts| (wanted.order, facts)))
+    }
+
+    fn read_facts(&self, buffer: usize, wanted: Vec<Wanted>) -> Result<Vec<Option<ColumnFacts>>> {
+        let inner = &*self.inner;
+        let read = ReadFacts {
+            buffer: inner.metadata.global_buffers[buffer].clone(),
+            num_rows: self.num_rows(),
+            num_columns: inner.metadata.num_columns(),
+            wanted,
+            limits: inner.limits.clone(),
+            held: inner.metadata.held.clone(),
+        };
+        drive(&inner.source, read).map_err(|e| self.in_file(e))
     }
 
     fn in_file(&self, e: crate::Error) -> crate::Error {

@@ -60,7 +60,45 @@ pub struct ValueBound {
     pub exact: bool,
 }
 
+/// Bloom filters of one leaf. See [`File::bloom_filters`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BloomFilters {
+    /// Path of the field, as in `a.b`.
+    pub path: String,
+    /// Rows of a zone; the last one may have fewer. Each has a filter.
+    pub zone_rows: u64,
+    /// Zones.
+    pub num_zones: u64,
+    /// Bytes that the filters take in the file.
+    pub bytes: u64,
+}
+
 impl File {
+    /// Whether the file has bloom filters of some columns. pennon writes them on request.
+    pub fn has_bloom_filters(&self) -> bool {
+        self.metadata().blooms.is_some()
+    }
+
+    /// Which columns have bloom filters, in the order of columns.
+    ///
+    /// # Errors
+    /// What says so cannot be read, or is damaged.
+    pub fn bloom_filters(&self) -> Result<Vec<BloomFilters>> {
+        let Some(table) = self.bloom_table()? else { return Ok(Vec::new()) };
+        let leaves = self.tables()?.schema.leaves()?;
+        let filters = leaves.iter().filter_map(|leaf| {
+            let entry = table.entry(leaf.column)?;
+            Some(BloomFilters {
+                path: leaf.path.clone(),
+                zone_rows: entry.zone_rows,
+                num_zones: entry.num_zones,
+                bytes: entry.bytes(),
+            })
+        });
+        Ok(filters.collect())
+    }
+
     /// Whether the file has statistics. Only those that pennon writes have.
     pub fn has_statistics(&self) -> bool {
         self.metadata().statistics.is_some()

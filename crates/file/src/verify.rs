@@ -1,4 +1,5 @@
-//! Walking a whole file and listing everything that is wrong with it.
+//! Walking a whole file and listing everything that is wrong with it: checksums, pages, and statistics that are not true of
+//! what the pages hold.
 
 use std::ops::Range;
 
@@ -6,10 +7,11 @@ use crate::blob::Walk;
 use crate::container::{DirectoryFaults, ReadGlobalBuffer};
 use crate::error::corrupt;
 use crate::io::drive;
-use crate::page::{Page, is_all_but_empty};
+use crate::page::{LeafData, LevelScheme, Page, is_all_but_empty};
 use crate::read::File;
 use crate::scan::Projected;
-use crate::schema::{BlobView, ParentField};
+use crate::schema::{BlobView, Leaf, Order, ParentField};
+use crate::stats::{Audit, Blocks, BloomAudit};
 use crate::{Error, Result};
 
 /// What a walk over a file found. See [`File::verify`].
@@ -42,8 +44,46 @@ fn after(rows: &Range<u64>, count: u64, page_rows: u64, stored_bytes: u64) -> Ra
     }
 }
 
+/// What is held beside the values of a column.
+#[derive(Default)]
+struct Audits<'a> {
+    facts: Option<Audit<'a>>,
+    blooms: Option<BloomAudit>,
+}
+
+impl Audits<'_> {
+    /// Looks at the first `count` of `rows`; without a count at one that all are like.
+    fn look(
+        &mut self,
+        rows: &Range<u64>,
+        count: Option<usize>,
+        leaf: &LeafData,
+        scheme: &LevelScheme,
+    ) -> Result<()> {
+        if let Some(audit) = &mut self.facts {
+            match count {
+                Some(count) => audit.look(rows.start, count, leaf, scheme)?,
+                None => audit.look_alike(rows.clone(), leaf, scheme)?,
+            }
+        }
+        if let Some(audit) = &mut self.blooms {
+            match count {
+                Some(count) => audit.look(rows.start, count, leaf, scheme)?,
+                None => audit.look_alike(rows.clone(), leaf, scheme)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<String> {
+        let mut faults = self.facts.map(Audit::finish).unwrap_or_default();
+        faults.extend(self.blooms.map(BloomAudit::finish).unwrap_or_default());
+        faults
+    }
+}
+
 impl File {
-    /// Checks every checksum and decodes every page; `progress` is told the share done, 0 to 1.
+    /// Checks every checksum, decodes every page and holds statistics and bloom filters beside its values; `progress` is told the share done, 0 to 1.
     ///
     /// # Errors
     /// Only what keeps the walk from going on: metadata that cannot be read, a medium that fails.
@@ -73,9 +113,26 @@ impl File {
         for (i, (leaf, steps)) in leaves.into_iter().zip(tables.schema.leaf_steps()).enumerate() {
             report.columns += 1;
             self.source().check_unchanged()?;
+            let facts = self.fresh_facts(&leaf).unwrap_or_else(|e| {
+                // What is wrong with the whole buffer is found once for every column.
+                if report.faults.last().is_none_or(|last| last.message() != e.message()) {
+                    report.faults.push(e);
+                }
+                None
+            });
+            let scale = usize::try_from(leaf.rows_scale).unwrap_or(usize::MAX);
+            let audits = Audits {
+                facts: facts.as_ref().map(|(order, f)| Audit::new(f, *order, self.num_rows(), scale)),
+                blooms: self.bloom_audit(&leaf).unwrap_or_else(|e| {
+                    if report.faults.last().is_none_or(|last| last.message() != e.message()) {
+                        report.faults.push(e);
+                    }
+                    None
+                }),
+            };
             match tables.schema.project_steps(&[steps]).and_then(|p| self.projected(p, BlobView::Descriptors))
             {
-                Ok(projected) => self.verify_column(&projected, &mut walk, &mut report),
+                Ok(projected) => self.verify_column(&projected, audits, &mut walk, &mut report),
                 Err(e) => report.faults.push(e.in_column(&leaf.path)),
             }
             progress((i + 1) as f64 / count as f64);
@@ -89,6 +146,14 @@ impl File {
         report.bytes += walk.bytes;
         report.unchecked_bytes += walk.bytes;
         Ok(report)
+    }
+
+    /// What looks at the bloom filters of a leaf, if it has any.
+    fn bloom_audit(&self, leaf: &Leaf) -> Result<Option<BloomAudit>> {
+        let Some(order) = Order::of(leaf) else { return Ok(None) };
+        let blooms = self.column_blooms(vec![(leaf.column, Blocks::All)])?.pop().flatten();
+        let scale = usize::try_from(leaf.rows_scale).unwrap_or(usize::MAX);
+        Ok(blooms.map(|blooms| BloomAudit::new(blooms, order, self.num_rows(), scale)))
     }
 
     /// The column of a struct or list. Where lists end is looked at with their leaves.
@@ -137,8 +202,21 @@ impl File {
         report.faults.len() == before
     }
 
-    fn verify_column(&self, projected: &Projected, walk: &mut Walk, report: &mut VerifyReport) {
+    fn verify_column(
+        &self,
+        projected: &Projected,
+        mut audits: Audits<'_>,
+        walk: &mut Walk,
+        report: &mut VerifyReport,
+    ) {
         for column in &projected.columns {
+            // Reads the first of some rows; where one row stands for all of them, it is looked at as often.
+            let mut read = |rows: &Range<u64>, alike: bool| {
+                walk.read(projected, rows.clone(), BATCH_BYTES, |leaves, count| {
+                    let Some(leaf) = leaves.first() else { return Ok(()) };
+                    audits.look(rows, if alike { None } else { Some(count) }, leaf, &column.scheme)
+                })
+            };
             let mut is_sound = true;
             for (i, page) in column.pages.iter().enumerate() {
                 let place = |e: Error| projected.in_file(e.in_page(i as u64).in_column(&column.leaf.path));
@@ -148,10 +226,11 @@ impl File {
                     continue;
                 }
                 let mut rows = column.page_rows(i);
+                // A page that stores nothing per row may announce any number of them, all alike.
+                let alike = page.repeats_one_row();
                 while rows.start < rows.end {
-                    match walk.read(projected, rows.clone(), BATCH_BYTES) {
-                        // A page that stores nothing per row may announce any number of them, all alike.
-                        Ok(_) if page.repeats_one_row() => break,
+                    match read(&rows, alike) {
+                        Ok(_) if alike => break,
                         Ok(count) => rows = after(&rows, count, page.num_rows, page.stored_bytes()),
                         Err(e) => {
                             report.faults.push(place(e));
@@ -164,7 +243,7 @@ impl File {
                 // Which rows a page of items belongs to is told by other columns: all of them.
                 let mut rows = 0..self.num_rows();
                 while rows.start < rows.end {
-                    match walk.read(projected, rows.clone(), BATCH_BYTES) {
+                    match read(&rows, false) {
                         Ok(count) => rows.start += count,
                         Err(e) => {
                             report.faults.push(projected.in_file(e.in_column(&column.leaf.path)));
@@ -173,6 +252,9 @@ impl File {
                     }
                 }
             }
+            let faults = std::mem::take(&mut audits).finish();
+            let place = |text| projected.in_file(Error::corrupt(text).in_column(&column.leaf.path));
+            report.faults.extend(faults.into_iter().map(place));
         }
     }
 }

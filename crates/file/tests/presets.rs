@@ -7,9 +7,10 @@ mod common;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use common::engine::{open, options, random_options, write};
+use common::compare::difference;
+use common::engine::{Part, open, options, random_options, scan, write};
 use common::generate::{Generator, Wanted};
 use common::rng::{Rng, seeds};
 use common::work::{each, no_failures};
@@ -106,4 +107,43 @@ fn metadata_wins_over_the_column_preset_and_that_over_the_preset_of_the_file() {
     };
     assert_eq!(bytes(&[], column), small);
     assert_eq!(bytes(&[("lance-encoding:preset", "fast")], column), fast);
+}
+
+#[test]
+fn strings_in_packed_structs_are_compressed_where_their_metadata_asks_for_it_and_that_helps() {
+    let asked = |name: &str, method: Option<&str>| {
+        let metadata = method.map(|m| ("lance-encoding:compression".to_owned(), m.to_owned()));
+        Field::new(name, DataType::Utf8, false).with_metadata(metadata.into_iter().collect::<HashMap<_, _>>())
+    };
+    let text =
+        |i: usize| format!("the number {i}, which is the number {i}, {}", "and so on ".repeat(1 + i % 9));
+    let long: ArrayRef = Arc::new(StringArray::from_iter_values((0..2000).map(text)));
+    let short: ArrayRef =
+        Arc::new(StringArray::from_iter_values((0..2000).map(|i| format!("{:02x}", i * 37 % 251))));
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..2000));
+    let encoding = |values: &ArrayRef, methods: [Option<&str>; 2]| {
+        let fields =
+            vec![asked("s", methods[0]), Field::new("i", DataType::Int64, false), asked("u", methods[1])];
+        let columns = vec![values.clone(), numbers.clone(), values.clone()];
+        let array: ArrayRef = Arc::new(StructArray::new(fields.into(), columns, None));
+        let field = Field::new("p", array.data_type().clone(), true)
+            .with_metadata(HashMap::from([("lance-encoding:packed".to_owned(), "true".to_owned())]));
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array]).expect("a column");
+        let bytes = write(&batch.schema(), std::slice::from_ref(&batch), options(FormatVersion::V2_2))
+            .expect("write");
+        let file = open(&bytes).expect("open");
+        let found = scan(&file, &Part::default()).expect("scan");
+        assert_eq!(difference(std::slice::from_ref(&batch), &found), None);
+        file.inspect().expect("inspect").columns[0].encodings().join("; ")
+    };
+    let plain = encoding(&long, [None, None]);
+    assert!(plain.contains("variable_packed_struct(variable(32), flat(64), variable(32))"), "{plain}");
+    let both = encoding(&long, [Some("zstd"), Some("fsst")]);
+    assert!(
+        both.contains("variable_packed_struct(zstd(variable(32)), flat(64), fsst(variable(32)))"),
+        "{both}"
+    );
+    // Single values of two bytes do not get smaller.
+    let none = encoding(&short, [Some("zstd"), Some("zstd")]);
+    assert!(none.contains("variable_packed_struct(variable(32), flat(64), variable(32))"), "{none}");
 }

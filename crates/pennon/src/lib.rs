@@ -23,11 +23,11 @@ use arrow_schema::Schema;
 pub use pennon_convert as convert;
 pub use pennon_file::{
     Batches, Blob, BlobColumn, BlobDescriptor, BlobKind, BlobOptions, BlobPlace, BlobReader, BlobResolver,
-    BlobView, Choice, ColumnInspection, ColumnStatistics, Compression, Considered, DEFAULT_BATCH_BYTES,
-    DEFAULT_BATCH_ROWS, Error, ErrorKind, ExplainOptions, ExplainedCandidate, ExplainedColumn,
-    ExplainedEncodings, File, FileEncoder, FileWriter, FormatVersion, GlobalBufferInspection, Inspection,
-    Limits, OpenOptions, PageInspection, PathWriter, Place, Preset, Result, RowsStatistics, Scan, Take,
-    TakeBatches, ValueBound, VerifyReport, WriteOptions,
+    BlobView, BloomFilters, Choice, ColumnInspection, ColumnStatistics, Compression, Considered,
+    DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, ExplainOptions, ExplainedCandidate,
+    ExplainedColumn, ExplainedEncodings, File, FileEncoder, FileWriter, FormatVersion,
+    GlobalBufferInspection, Inspection, Limits, OpenOptions, PageInspection, PathWriter, Place, Preset,
+    Result, RowsStatistics, Scan, Take, TakeBatches, ValueBound, VerifyReport, WriteOptions,
 };
 pub use pennon_file::{filter, io};
 

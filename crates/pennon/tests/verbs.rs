@@ -507,3 +507,22 @@ fn a_summary_names_the_largest_columns_and_counts_the_others() {
     assert!(lines[10].starts_with("4 others "), "{}", ran.err);
     assert!(lines[11].starts_with("metadata, padding, extras "), "{}", ran.err);
 }
+
+#[test]
+fn bloom_filters_are_written_on_request_used_by_filters_shown_by_stats_and_checked_by_verify() {
+    let p = Place::new();
+    let args = ["convert", "t.lance", "b.lance", "--bloom", "word", "--bloom", "s.x", "--no-stats"];
+    assert_eq!(p.run(&args).code, 0);
+    let shown = p.run(&["stats", "b.lance"]).out;
+    assert!(shown.contains("bloom filters of word: 1 zones of 8,192 rows, "), "{shown}");
+    assert!(shown.contains("bloom filters of s.x: 1 zones of 8,192 rows, "), "{shown}");
+    let json = json(&p.run(&["stats", "b.lance", "--json"]).out);
+    assert_eq!(json["bloom_filters"][0]["path"], "word");
+    for (filter, rows) in
+        [("word = 'word 8'", "1\n"), ("word = 'word 9999'", "0\n"), ("s.x IN (2.0, 0.5)", "2\n")]
+    {
+        assert_eq!(p.run(&["count", "b.lance", "--where", filter]).out, rows, "{filter}");
+    }
+    assert!(p.run(&["verify", "b.lance"]).out.starts_with("no faults"));
+    assert!(p.run(&["inspect", "b.lance"]).code == 0);
+}

@@ -238,6 +238,18 @@ fn presets_and_explanations_say_what_is_expected() {
         1,
         "a preset for column \"wrod\", which the schema has not: expected one of id, word, s.x, s.b, l.item (file o.lance)",
     );
+    says(
+        &p,
+        &["convert", "t.lance", "o.lance", "--bloom", "wrod"],
+        1,
+        "a bloom filter for column \"wrod\", which the schema has not; inside of structs columns are named as in a.b (file o.lance)",
+    );
+    says(
+        &p,
+        &["convert", "t.lance", "o.csv", "--bloom", "word"],
+        2,
+        "--bloom is about Lance files; the target is csv; see pennon convert --help",
+    );
     assert_eq!(p.run(&["convert", "t.arrow", "old.lance", "--format-version", "2.0"]).code, 0);
     says(
         &p,

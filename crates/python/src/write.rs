@@ -39,6 +39,7 @@ fn options(
     no_checksums: bool,
     no_clobber: bool,
     stats: bool,
+    bloom: Option<Vec<String>>,
 ) -> PyResult<Options> {
     let format = match to {
         Some(name) => name.parse().raise(py)?,
@@ -75,12 +76,14 @@ fn options(
         ("max_page_bytes", max_page_bytes.is_some()),
         ("no_checksums", no_checksums),
         ("stats", !stats),
+        ("bloom", bloom.is_some()),
     ];
     if let Some((option, _)) =
         about_lance.iter().find(|(_, given)| *given).filter(|_| format != Format::Lance)
     {
         return Err(invalid(py, format!("{option} is about Lance files; the target is {}", format.name())));
     }
+    writer.blooms = bloom.unwrap_or_default();
     let compresses = !matches!(writer.compression, Compression::Auto | Compression::None);
     if matches!(format, Format::Csv | Format::Jsonl) && compresses {
         return Err(invalid(py, format!("compression: a {} file is plain text", format.name())));
@@ -233,6 +236,9 @@ impl Inner {
 ///     What a Lance file is to be good at: ``"balanced"``, ``"fast"`` or ``"small"``; the same for single columns, as in
 ///     ``{"comment": "small"}``; whether encodings are chosen from all of the data instead of samples.
 ///
+/// bloom
+///     Columns of a Lance file that get bloom filters, by which conditions for single values pass over rows.
+///
 /// The other options are those of ``pennon convert``. Returns the number of rows.
 ///
 /// >>> import pennon
@@ -241,7 +247,7 @@ impl Inner {
 /// >>> pennon.open("two.lance")[1]
 /// {'id': 2, 'name': None}
 #[pyfunction]
-#[pyo3(signature = (data, path, *, schema=None, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false, stats=true))]
+#[pyo3(signature = (data, path, *, schema=None, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false, stats=true, bloom=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn write<'py>(
     py: Python<'py>,
@@ -260,6 +266,7 @@ pub(crate) fn write<'py>(
     no_checksums: bool,
     no_clobber: bool,
     stats: bool,
+    bloom: Option<Vec<String>>,
 ) -> PyResult<u64> {
     let writer = PyWriter::new(
         py,
@@ -277,6 +284,7 @@ pub(crate) fn write<'py>(
         no_checksums,
         no_clobber,
         stats,
+        bloom,
     )?;
     let mut inner = writer.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
     let rows = inner.write(py, data)?;
@@ -314,7 +322,7 @@ impl PyWriter {
 #[pymethods]
 impl PyWriter {
     #[new]
-    #[pyo3(signature = (path, schema=None, *, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false, stats=true))]
+    #[pyo3(signature = (path, schema=None, *, to=None, format_version=None, compression=None, preset=None, column_presets=None, thorough=false, align=None, max_page_bytes=None, memory=None, no_checksums=false, no_clobber=false, stats=true, bloom=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -332,6 +340,7 @@ impl PyWriter {
         no_checksums: bool,
         no_clobber: bool,
         stats: bool,
+        bloom: Option<Vec<String>>,
     ) -> PyResult<Self> {
         let options = options(
             py,
@@ -348,6 +357,7 @@ impl PyWriter {
             no_checksums,
             no_clobber,
             stats,
+            bloom,
         )?;
         let given = schema.map(capsule::import_schema).transpose()?.map(Into::into);
         let mut inner =

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::descriptor::BlobDescriptor;
 use super::handle::Blob;
-use super::slots::Slots;
 use super::store::BlobStore;
+use crate::page::RowSlots;
 use crate::read::File;
 use crate::scan::{Take, TakeBatches};
 use crate::schema::{BlobView, LeafKind};
@@ -76,8 +76,8 @@ impl BlobColumn {
                 let e = e.in_column(&self.path);
                 self.file.source().name().map(|name| e.clone().in_file(name)).unwrap_or(e)
             };
-            let slots =
-                Slots::of(leaf, &column.scheme, column.leaf.rows_scale as usize, num_rows).map_err(place)?;
+            let slots = RowSlots::of(leaf, &column.scheme, column.leaf.rows_scale as usize, num_rows)
+                .map_err(place)?;
             for row in 0..num_rows {
                 let blob = |slot| {
                     if !slots.is_valid(slot) {

@@ -8,19 +8,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::descriptor::{BlobDescriptor, Extent};
-use super::slots::Slots;
 use super::store::BlobStore;
 use crate::column::Column;
 use crate::encoding::{Arena, ValueType, Values};
 use crate::io::{Decode, ReadAt, Segments, Source, Step, drive_with};
-use crate::page::LeafData;
+use crate::page::{LeafData, RowSlots};
 use crate::{Error, Limits, Result};
 
 /// One column whose descriptors become values.
 struct Fetching<'a> {
     column: &'a Column,
     leaf: usize,
-    slots: Slots,
+    slots: RowSlots,
     /// Of the slots of the rows looked at so far.
     extents: Vec<Option<Found>>,
 }
@@ -58,7 +57,7 @@ pub(crate) fn fetch_values(
 ) -> Result<usize> {
     let fetching = which.iter().map(|&leaf| {
         let column = &*columns[leaf];
-        let slots = Slots::of(&leaves[leaf], &column.scheme, column.leaf.rows_scale as usize, rows)
+        let slots = RowSlots::of(&leaves[leaf], &column.scheme, column.leaf.rows_scale as usize, rows)
             .map_err(|e| in_column(e, column))?;
         Ok(Fetching { column, leaf, slots, extents: Vec::new() })
     });

@@ -14,7 +14,6 @@ mod descriptor;
 mod fetch;
 mod handle;
 mod place;
-mod slots;
 mod store;
 mod walk;
 

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use super::descriptor::{BlobDescriptor, Extent};
 use super::fetch::united;
-use super::slots::Slots;
 use crate::column::Column;
 use crate::io::{Segments, Source};
-use crate::page::{LeafData, is_all_but_empty};
+use crate::page::{LeafData, RowSlots, is_all_but_empty};
 use crate::scan::Projected;
 use crate::schema::LeafKind;
 use crate::{Error, Result};
@@ -28,9 +27,16 @@ pub(crate) struct Walk {
 
 impl Walk {
     /// Decodes a batch of `budget` bytes of the first of `rows`, for a projection of one column in the view of descriptors;
-    /// if that is a blob column, its blobs in the file itself are read too. Says how many rows that were.
-    pub(crate) fn read(&mut self, projected: &Projected, rows: Range<u64>, budget: usize) -> Result<u64> {
-        let (_, count) = projected.read_batch(rows.clone(), budget)?;
+    /// if that is a blob column, its blobs in the file itself are read too. Says how many rows that were; `look` is shown at
+    /// least as many.
+    pub(crate) fn read(
+        &mut self,
+        projected: &Projected,
+        rows: Range<u64>,
+        budget: usize,
+        look: impl FnOnce(&[LeafData], usize) -> Result<()>,
+    ) -> Result<u64> {
+        let (_, count) = projected.read_batch_looking(rows.clone(), budget, look)?;
         let is_blob = |c: &Arc<Column>| matches!(c.leaf.kind, LeafKind::Blob | LeafKind::BlobDescriptor);
         if projected.columns.iter().any(is_blob) {
             return self.rows(projected, rows.start..rows.start + count);
@@ -123,7 +129,7 @@ fn each(
 ) -> Result<()> {
     let Some(column) = projected.columns.first() else { return Ok(()) };
     let place = |e: Error| e.in_column(&column.leaf.path);
-    let slots = Slots::of(leaf, &column.scheme, column.leaf.rows_scale as usize, rows).map_err(place)?;
+    let slots = RowSlots::of(leaf, &column.scheme, column.leaf.rows_scale as usize, rows).map_err(place)?;
     for slot in 0..slots.count(rows) {
         if slots.is_valid(slot) {
             BlobDescriptor::at(&leaf.values, slot).and_then(&mut look).map_err(place)?;

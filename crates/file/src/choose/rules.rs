@@ -72,7 +72,14 @@ pub(super) fn encode_one(page: &LeafPage, tuning: &Tuning) -> Result<Option<Enco
     }
     let packs_strings = matches!(values::plain(&page.values), Encoding::VariablePackedStruct { .. });
     if packs_strings {
-        return as_full_zip(page, tuning).map(Some);
+        let zipped = as_full_zip(page, tuning)?;
+        if tuning.fields.iter().all(Tuning::chooses) {
+            return Ok(Some(zipped));
+        }
+        // What was asked for may not help.
+        let encoding = values::plain(&page.values);
+        let plain = full_zip::encode(page, &encoding, values::zip_width(&page.values)?)?;
+        return Ok(Some(if page_bytes(&zipped) < page_bytes(&plain) { zipped } else { plain }));
     }
     if is_dictionary || values::has_bit_items(&page.values) {
         return as_mini_block(page, None, tuning);

@@ -1,7 +1,7 @@
 //! What the caller and the schema ask of a column: write options, then `lance-encoding:*` keys of field
 //! metadata, which win.
 
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, FieldRef};
 
 use super::preset::Preset;
 use super::spec::Spec;
@@ -58,6 +58,8 @@ pub(crate) struct Tuning {
     pub(crate) dictionary: DictionaryTuning,
     pub(crate) layout: Option<LayoutKind>,
     pub(crate) spec: Spec,
+    /// What was asked for each field of a packed struct.
+    pub(crate) fields: Vec<Self>,
     /// Values in a chunk at most, for tests.
     pub(crate) max_chunk_values: Option<usize>,
     /// Bytes that a chunk aims at, at most, for tests.
@@ -112,10 +114,15 @@ impl Tuning {
             },
             layout: None,
             spec,
+            fields: Vec::new(),
             max_chunk_values: asked.max_chunk_values,
             max_chunk_bytes: asked.max_chunk_bytes,
         };
         tuning.read_keys(field, top)?;
+        if let DataType::Struct(children) = field.data_type() {
+            let of_child = |child: &FieldRef| Self::new(asked, Spec::default(), child, top);
+            tuning.fields = children.iter().map(of_child).collect::<Result<_>>()?;
+        }
         Ok(tuning)
     }
 

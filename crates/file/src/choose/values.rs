@@ -48,14 +48,18 @@ pub(super) fn plain(values: &Values) -> Encoding {
         },
         Values::Struct { fields, .. } => match fields.iter().map(width_bits).collect::<Option<Vec<_>>>() {
             Some(field_bits) => Encoding::PackedStruct { field_bits },
-            None => Encoding::VariablePackedStruct {
-                fields: fields
-                    .iter()
-                    .map(|field| PackedField { encoding: plain(field), width: packed_width(field) })
-                    .collect(),
-            },
+            None => packed_struct(fields, |_, field| plain(field)),
         },
     }
+}
+
+/// A packed struct with fields of which some vary in width, each in an encoding of its own.
+fn packed_struct(fields: &[Values], encoding: impl Fn(usize, &Values) -> Encoding) -> Encoding {
+    let field = |(at, field): (usize, &Values)| PackedField {
+        encoding: encoding(at, field),
+        width: packed_width(field),
+    };
+    Encoding::VariablePackedStruct { fields: fields.iter().enumerate().map(field).collect() }
 }
 
 /// Bits of plain fixed-width values.
@@ -256,6 +260,12 @@ pub(super) fn full_zip(values: &Values, tuning: &Tuning, is_text: bool) -> Resul
                 fsst(values, wanted).map_or_else(|| plain(values), |(encoding, _)| encoding)
             }
         },
+        // Strings in there are compressed where somebody asked for it.
+        Values::Struct { fields, .. } if row_bits(values).is_none() => packed_struct(fields, |at, field| {
+            let asked = tuning.fields.get(at).filter(|asked| !asked.chooses());
+            let encoding = asked.and_then(|asked| full_zip(field, asked, asked.is_text).ok());
+            encoding.map_or_else(|| plain(field), |(encoding, _)| encoding)
+        }),
         _ => plain(values),
     };
     let width = zip_width(values)?;

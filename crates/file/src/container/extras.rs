@@ -19,6 +19,8 @@ pub(crate) const KIND_CHECKSUMS: u32 = 1;
 pub(crate) const KIND_DIRECTORY: u32 = 2;
 /// Zone statistics: see `stats/buffer.rs`.
 pub(crate) const KIND_STATISTICS: u32 = 3;
+/// Bloom filters: see `stats/bloom/buffer.rs`.
+pub(crate) const KIND_BLOOMS: u32 = 4;
 /// Last bytes of the record.
 pub(crate) const EXTRAS_MAGIC: [u8; 8] = *b"PENNONX1";
 /// n, CRC and magic.

@@ -14,7 +14,9 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::directory::Directory;
-use super::extras::{self, Extra, KIND_CHECKSUMS, KIND_DIRECTORY, KIND_STATISTICS, MAX_RECORD_BYTES};
+use super::extras::{
+    self, Extra, KIND_BLOOMS, KIND_CHECKSUMS, KIND_DIRECTORY, KIND_STATISTICS, MAX_RECORD_BYTES,
+};
 use super::footer::{FOOTER_BYTES, Footer, not_lance};
 use super::tables::{ReadTables, Tables};
 use super::{range_within, table_entry};
@@ -40,6 +42,8 @@ pub(crate) struct Metadata {
     pub(crate) directory: Option<Arc<Directory>>,
     /// The global buffer with the statistics.
     pub(crate) statistics: Option<usize>,
+    /// The global buffer with the bloom filters.
+    pub(crate) blooms: Option<usize>,
     pub(crate) limits: Limits,
     /// What the first read brought.
     pub(crate) held: Arc<Segments>,
@@ -169,6 +173,7 @@ impl Decode for OpenFile {
         check_metadata_bytes(descriptor_bytes.saturating_add(tables), "descriptor and tables", &self.limits)?;
         let checksums = find_extra(&extras, KIND_CHECKSUMS, &global_buffers)?;
         let statistics = find_extra(&extras, KIND_STATISTICS, &global_buffers)?;
+        let blooms = find_extra(&extras, KIND_BLOOMS, &global_buffers)?;
         let mut directory = None;
         if let Some(at) = find_extra(&extras, KIND_DIRECTORY, &global_buffers)? {
             let index = &global_buffers[at];
@@ -193,6 +198,7 @@ impl Decode for OpenFile {
             checksums,
             directory,
             statistics,
+            blooms,
             limits: self.limits.clone(),
             held: Arc::new(held),
             tables: OnceLock::new(),

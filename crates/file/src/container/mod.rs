@@ -32,7 +32,7 @@ pub(crate) use audit::DirectoryFaults;
 pub(crate) use checksums::{FileChecks, PageChecks, UNIT_BYTES};
 pub(crate) use column::{ColumnPlace, ColumnRecord, PageMessage, ReadColumns};
 pub(crate) use encoder::{ContainerEncoder, DIRECTORY_COLUMNS, NewPage, PADDING_BYTE};
-pub(crate) use extras::{KIND_CHECKSUMS, KIND_DIRECTORY, KIND_STATISTICS};
+pub(crate) use extras::{KIND_BLOOMS, KIND_CHECKSUMS, KIND_DIRECTORY, KIND_STATISTICS};
 pub(crate) use find::{FindFields, FoundField};
 pub(crate) use footer::FOOTER_BYTES;
 pub(crate) use global::ReadGlobalBuffer;

@@ -14,7 +14,7 @@ use super::literal::Literal;
 use super::outcomes::Outcomes;
 use super::predicate::{Comparison, Operand, Predicate};
 use crate::schema::{Part, distance, parse_path, path_part, type_name};
-use crate::stats::{Facts, Value};
+use crate::stats::{Facts, Value, ZoneFilter};
 use crate::{Error, Result};
 
 /// How deep a predicate may nest.
@@ -101,14 +101,46 @@ impl Bound {
         super::evaluate::evaluate(self, batch)
     }
 
-    /// What the predicate can be in rows of which `facts` has what is known of each of its columns.
-    pub(crate) fn verdict(&self, facts: &[Option<&Facts>]) -> Outcomes {
-        super::prune::verdict(&self.root, facts)
+    /// What the predicate can be in rows of which `known` has what is known of each of its columns.
+    pub(crate) fn verdict(&self, known: &[Known<'_>]) -> Outcomes {
+        super::prune::verdict(&self.root, known)
+    }
+
+    /// The single values that are asked for of each column.
+    pub(crate) fn values(&self) -> Vec<Vec<Value>> {
+        let mut values = vec![Vec::new(); self.columns.len()];
+        collect_values(&self.root, &mut values);
+        values
     }
 
     /// Where each of its columns is: positions from the top level down through structs.
     pub(crate) fn columns(&self) -> impl Iterator<Item = &[usize]> {
         self.columns.iter().map(|column| column.steps.as_slice())
+    }
+}
+
+/// What is known of a column in some rows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Known<'a> {
+    pub(crate) facts: Option<&'a Facts>,
+    /// Tells values that are not there.
+    pub(crate) filter: Option<ZoneFilter<'a>>,
+}
+
+fn collect_values(node: &Node, values: &mut [Vec<Value>]) {
+    match node {
+        Node::And(parts) | Node::Or(parts) => parts.iter().for_each(|part| collect_values(part, values)),
+        Node::Not(part) => collect_values(part, values),
+        Node::Test { column, test } => {
+            let Some(values) = values.get_mut(*column) else { return };
+            match test {
+                Test::Compare(Comparison::Equal | Comparison::NotEqual, value) => values.push(value.clone()),
+                Test::In(list) => values.extend_from_slice(list),
+                Test::Like(Pattern::Exact(text)) => values.push(Value::Bytes(text.as_bytes().to_vec())),
+                _ => {}
+            }
+        }
+        Node::Columns { .. } | Node::Constant(_) => {}
     }
 }
 

@@ -51,6 +51,7 @@ mod select;
 mod tests;
 
 pub use bind::Bound;
+pub(crate) use bind::Known;
 pub use column::{Column, col};
 pub use lex::ParseError;
 pub use literal::{Decimal, Literal, Timestamp};

@@ -9,27 +9,32 @@
 //! A stretch whose verdict has no TRUE is passed over; one whose verdict is TRUE alone passes as it is. Bounds need not be
 //! values: what lies between them contains all values, and more values make more outcomes only. So that one of them is equal
 //! to a bound is nowhere relied on.
+//!
+//! A bloom filter tells of a single value that it is not there; that it is, is never known.
 
 use std::cmp::Ordering;
 
-use super::bind::{Node, Test};
+use super::bind::{Known, Node, Test};
 use super::like::Pattern;
 use super::outcomes::Outcomes;
 use super::predicate::Comparison;
-use crate::stats::{Facts, Value};
+use crate::stats::{Facts, Value, ZoneFilter};
 
-/// What a predicate can be in rows of which `facts` has what is known of each of its columns, in their order.
-pub(super) fn verdict(node: &Node, facts: &[Option<&Facts>]) -> Outcomes {
-    let of = |column: &usize| facts.get(*column).copied().flatten();
+/// What a predicate can be in rows of which `known` has what is known of each of its columns, in their order.
+pub(super) fn verdict(node: &Node, known: &[Known<'_>]) -> Outcomes {
+    let of = |column: &usize| known.get(*column).and_then(|known| known.facts);
     match node {
         Node::Constant(value) => Outcomes::of(*value),
-        Node::And(parts) => parts.iter().fold(Outcomes::TRUE, |all, part| all.and(verdict(part, facts))),
-        Node::Or(parts) => parts.iter().fold(Outcomes::FALSE, |any, part| any.or(verdict(part, facts))),
-        Node::Not(part) => verdict(part, facts).not(),
-        Node::Test { column, test } => match of(column) {
-            Some(facts) => of_test(test, facts),
-            None => unknown(test),
-        },
+        Node::And(parts) => parts.iter().fold(Outcomes::TRUE, |all, part| all.and(verdict(part, known))),
+        Node::Or(parts) => parts.iter().fold(Outcomes::FALSE, |any, part| any.or(verdict(part, known))),
+        Node::Not(part) => verdict(part, known).not(),
+        Node::Test { column, test } => {
+            let known = known.get(*column).copied().unwrap_or_default();
+            match known.facts {
+                Some(facts) => of_test(test, facts, known.filter),
+                None => unknown(test, known.filter),
+            }
+        }
         Node::Columns { op, left, right } => match (of(left), of(right)) {
             (Some(left), Some(right)) => of_columns(*op, left, right),
             (Some(one), None) | (None, Some(one)) if present(one) == 0 => nulls(one),
@@ -39,10 +44,14 @@ pub(super) fn verdict(node: &Node, facts: &[Option<&Facts>]) -> Outcomes {
 }
 
 /// What a test can be of values of which nothing is known.
-fn unknown(test: &Test) -> Outcomes {
+fn unknown(test: &Test, filter: Option<ZoneFilter<'_>>) -> Outcomes {
     match test {
         Test::IsNull => Outcomes::KNOWN,
-        Test::In(list) if list.is_empty() => Outcomes::FALSE.union(Outcomes::NULL),
+        Test::Compare(..) | Test::In(_) | Test::Like(_) => {
+            // There may be nulls, and NaN, which compares false.
+            let open = Span { min: None, max: None };
+            Outcomes::NULL.union(Outcomes::FALSE).union(of_ordered(test, &open, filter))
+        }
         _ => Outcomes::ANY,
     }
 }
@@ -57,24 +66,37 @@ fn nulls(facts: &Facts) -> Outcomes {
     Outcomes::NULL.when(facts.nulls > 0)
 }
 
-fn of_test(test: &Test, facts: &Facts) -> Outcomes {
+fn of_test(test: &Test, facts: &Facts, filter: Option<ZoneFilter<'_>>) -> Outcomes {
     let (some_null, some_value) = (facts.nulls > 0, present(facts) > 0);
     if *test == Test::IsNull {
         return Outcomes::TRUE.when(some_null).union(Outcomes::FALSE.when(some_value));
     }
     // NaN compares false with everything and is in no list.
     let of_nan = Outcomes::of(*test == Test::IsNan).when(facts.nans > 0);
-    let of_others = of_ordered(test, &Span::of(facts)).when(facts.ordered() > 0);
+    let of_others = of_ordered(test, &Span::of(facts), filter).when(facts.ordered() > 0);
     nulls(facts).union(of_nan).union(of_others)
 }
 
 /// What a test can be of values that have an order, all of them in a span.
-fn of_ordered(test: &Test, span: &Span<'_>) -> Outcomes {
+fn of_ordered(test: &Test, span: &Span<'_>, filter: Option<ZoneFilter<'_>>) -> Outcomes {
+    let may_have = |value: &Value| filter.is_none_or(|filter| filter.may_have(value));
     match test {
-        Test::Compare(op, with) => of_orders(*op, span.orders(with)),
+        Test::Compare(op, with) => {
+            let mut orders = span.orders(with);
+            orders.equal = orders.equal && may_have(with);
+            of_orders(*op, orders)
+        }
         Test::IsTrue => of_orders(Comparison::Equal, span.orders(&Value::Bool(true))),
+        Test::In(list) if filter.is_some() => {
+            let left: Vec<Value> = list.iter().filter(|value| may_have(value)).cloned().collect();
+            of_list(&left, span)
+        }
         Test::In(list) => of_list(list, span),
         Test::StartsWith(prefix) => of_prefix(prefix, span),
+        Test::Like(Pattern::Exact(text)) => {
+            let text = Value::Bytes(text.as_bytes().to_vec());
+            of_ordered(&Test::Compare(Comparison::Equal, text), span, filter)
+        }
         Test::Like(pattern) => of_pattern(pattern, span),
         // Both are told by counts.
         Test::IsNan => Outcomes::FALSE,
@@ -321,7 +343,8 @@ mod tests {
         for one in first {
             let second = columns.get(1).map_or(&[] as &[Facts], |c| c.1).iter().map(Some).chain(none);
             for two in second {
-                let verdict = verdict(&bound.root, &[one, two]);
+                let known = [one, two].map(|facts| Known { facts, filter: None });
+                let verdict = verdict(&bound.root, &known);
                 assert_eq!(verdict.union(occurring), verdict, "{predicate} of {batch:?} by {one:?}, {two:?}");
                 let counts = sharp.entry(predicate.to_owned()).or_default();
                 counts[0] += 1;

@@ -70,14 +70,9 @@ impl Validity {
         self.len
     }
 
-    /// Whether there may be nulls.
-    pub(crate) fn has_nulls(&self) -> bool {
-        self.bits.is_some()
-    }
-
-    /// Slot by slot, whether there is a value.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = bool> {
-        (0..self.len).map(|i| self.bits.as_ref().is_none_or(|bits| bits.get_bit(i)))
+    /// A bit for every slot, set where there is a value; `None` where all have one.
+    pub(crate) fn to_buffer(&self) -> Option<BooleanBuffer> {
+        self.bits.as_ref().map(BooleanBufferBuilder::finish_cloned)
     }
 
     pub(crate) fn append_n(&mut self, count: usize, valid: bool) {

@@ -22,6 +22,7 @@ pub(crate) mod levels;
 pub(crate) mod mini_block;
 pub(crate) mod plain;
 mod reader;
+mod row_slots;
 mod scratch;
 pub(crate) mod sparse;
 mod wire;
@@ -32,6 +33,7 @@ pub(crate) use leaf_data::{Dictionary, LeafData, LeafShape, Structure};
 pub(crate) use leaf_page::{DefLevels, LeafPage};
 pub(crate) use levels::LevelScheme;
 pub(crate) use reader::{Page, PageRead, is_all_but_empty};
+pub(crate) use row_slots::RowSlots;
 pub(crate) use scratch::PageScratch;
 pub(crate) use sparse::SparseLayout;
 

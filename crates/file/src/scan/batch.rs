@@ -166,6 +166,16 @@ impl Projected {
 
     /// The first rows of `rows`, as many as the budget allows, and how many they are.
     pub(crate) fn read_batch(&self, rows: Range<u64>, budget: usize) -> Result<(RecordBatch, u64)> {
+        self.read_batch_looking(rows, budget, |_, _| Ok(()))
+    }
+
+    /// The same; `look` is shown what the leaves have of at least as many rows before they become arrays.
+    pub(crate) fn read_batch_looking(
+        &self,
+        rows: Range<u64>,
+        budget: usize,
+        look: impl FnOnce(&[LeafData], usize) -> Result<()>,
+    ) -> Result<(RecordBatch, u64)> {
         let asked = (rows.end - rows.start) as usize;
         if self.columns.is_empty() || asked == 0 {
             return Ok((self.build(Vec::new(), asked, budget, &Arena::default())?, asked as u64));
@@ -177,6 +187,7 @@ impl Projected {
         if count == 0 {
             return Err(self.in_file(no_progress()));
         }
+        look(&leaves, count)?;
         let batch = self.build(leaves, count, budget, &arena)?;
         let count = batch.num_rows() as u64;
         Ok((batch, count))

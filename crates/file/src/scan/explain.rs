@@ -30,7 +30,8 @@ pub struct Explanation {
     pub bytes: u64,
     /// Bytes of those of the filter's columns, which are read whatever passes.
     pub filter_bytes: u64,
-    /// Bytes of the filter's columns' statistics, which are read once in the life of a handle and not among `bytes`.
+    /// Bytes of the filter's columns' statistics, which are read once in the life of a handle and not among `bytes`; and of bloom
+    /// filters.
     pub statistics_bytes: u64,
 }
 

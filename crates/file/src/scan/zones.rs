@@ -20,9 +20,9 @@ use arrow_schema::{DataType, Fields};
 use super::batch::Projected;
 use super::batches::Scan;
 use crate::Result;
-use crate::filter::Bound;
+use crate::filter::{Bound, Known};
 use crate::schema::path_part;
-use crate::stats::{ColumnFacts, Facts};
+use crate::stats::{Blocks, ColumnBlooms, ColumnFacts, hash_of};
 
 /// Rows side by side of which the same is known; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,36 +58,65 @@ impl Outlook {
             }
         }
         let known: Vec<Option<&ColumnFacts>> = known.iter().map(Option::as_deref).collect();
-        outlook.look(scan.rows.clone(), bound, &known);
+        outlook.look(scan.rows.clone(), bound, &known, &[]);
+        // What facts leave open bloom filters may tell.
+        if outlook.stretches.iter().any(|stretch| !stretch.passes) {
+            let blooms = blooms_of(scan, tests, bound)?;
+            if blooms.iter().any(Option::is_some) {
+                let bytes = blooms.iter().flatten().map(|column| column.bytes);
+                outlook.statistics_bytes = bytes.fold(outlook.statistics_bytes, u64::saturating_add);
+                for stretch in std::mem::take(&mut outlook.stretches) {
+                    match stretch.passes {
+                        true => outlook.push(stretch.rows, true),
+                        false => outlook.look(stretch.rows, bound, &known, &blooms),
+                    }
+                }
+            }
+        }
         Ok(outlook)
     }
 
-    fn look(&mut self, rows: Range<u64>, bound: &Bound, known: &[Option<&ColumnFacts>]) {
-        let mut facts: Vec<Option<&Facts>> = known.iter().map(|c| c.map(|c| &c.file)).collect();
-        let mut judge = |rows: Range<u64>, facts: &[Option<&Facts>]| {
-            let verdict = bound.verdict(facts);
+    fn look(
+        &mut self,
+        rows: Range<u64>,
+        bound: &Bound,
+        facts: &[Option<&ColumnFacts>],
+        blooms: &[Option<ColumnBlooms>],
+    ) {
+        let mut known: Vec<Known<'_>> =
+            facts.iter().map(|column| Known { facts: column.map(|c| &c.file), filter: None }).collect();
+        let mut judge = |rows: Range<u64>, known: &[Known<'_>]| {
+            let verdict = bound.verdict(known);
             if !verdict.excludes_true() {
                 self.push(rows, verdict.is_only_true());
             }
             verdict.excludes_true() || verdict.is_only_true()
         };
         // What is known of all rows may tell already.
-        let all = bound.verdict(&facts);
-        if all.excludes_true() || all.is_only_true() || known.iter().flatten().all(|c| c.zones.is_empty()) {
-            judge(rows, &facts);
+        let all = bound.verdict(&known);
+        let no_zones =
+            facts.iter().flatten().all(|c| c.zones.is_empty()) && blooms.iter().all(Option::is_none);
+        if all.excludes_true() || all.is_only_true() || no_zones {
+            judge(rows, &known);
             return;
         }
         let mut at = rows.start;
         while at < rows.end {
             let mut end = rows.end;
-            for (facts, column) in facts.iter_mut().zip(known) {
+            for (known, column) in known.iter_mut().zip(facts) {
                 if let Some(column) = column.filter(|c| !c.zones.is_empty() && c.zone_rows > 0) {
                     let zone = at / column.zone_rows;
                     end = end.min((zone + 1).saturating_mul(column.zone_rows));
-                    *facts = usize::try_from(zone).ok().and_then(|zone| column.zones.get(zone));
+                    known.facts = usize::try_from(zone).ok().and_then(|zone| column.zones.get(zone));
                 }
             }
-            judge(at..end, &facts);
+            for (known, column) in known.iter_mut().zip(blooms) {
+                let Some(column) = column else { continue };
+                let zone = at / column.zone_rows.max(1);
+                end = end.min((zone + 1).saturating_mul(column.zone_rows.max(1)));
+                known.filter = Some(column.zone(zone));
+            }
+            judge(at..end, &known);
             at = end;
         }
     }
@@ -185,13 +214,37 @@ pub(super) fn num_rows<'a>(ranges: impl IntoIterator<Item = &'a Range<u64>>) -> 
     ranges.into_iter().map(|r| r.end - r.start).sum()
 }
 
-/// For each column of the predicate what the file says of it.
-fn facts_of(scan: &Scan, tests: &Projected, bound: &Bound) -> Result<Vec<Option<Arc<ColumnFacts>>>> {
+/// For each column of the predicate which leaf it is.
+fn places_of(tests: &Projected, bound: &Bound) -> Vec<Option<usize>> {
     let leaf = |steps: &[usize]| {
         let path = path_of(tests.schema.fields(), steps)?;
         tests.columns.iter().position(|column| column.leaf.path == path)
     };
-    let places: Vec<Option<usize>> = bound.columns().map(leaf).collect();
+    bound.columns().map(leaf).collect()
+}
+
+/// Values of a column that filters are asked for at most; more of them are hardly all missing.
+const MAX_VALUES: usize = 1000;
+
+/// For each column of the predicate what its bloom filters say of the values asked for.
+fn blooms_of(scan: &Scan, tests: &Projected, bound: &Bound) -> Result<Vec<Option<ColumnBlooms>>> {
+    if !scan.file.has_bloom_filters() {
+        return Ok(Vec::new());
+    }
+    let (places, values) = (places_of(tests, bound), bound.values());
+    let blocks = |(place, values): (&Option<usize>, &Vec<_>)| {
+        let column = tests.columns.get((*place)?)?.leaf.column;
+        let hashes: Vec<u64> = values.iter().filter_map(hash_of).collect();
+        (!hashes.is_empty() && hashes.len() <= MAX_VALUES).then_some((column, Blocks::Of(hashes)))
+    };
+    let wanted: Vec<_> = places.iter().zip(&values).map(blocks).collect();
+    let mut read = scan.file.column_blooms(wanted.iter().flatten().cloned().collect())?.into_iter();
+    Ok(wanted.iter().map(|wanted| wanted.as_ref().and_then(|_| read.next().flatten())).collect())
+}
+
+/// For each column of the predicate what the file says of it.
+fn facts_of(scan: &Scan, tests: &Projected, bound: &Bound) -> Result<Vec<Option<Arc<ColumnFacts>>>> {
+    let places = places_of(tests, bound);
     let leaves: Vec<_> = places.iter().flatten().map(|i| tests.columns[*i].leaf.clone()).collect();
     let mut facts = scan.file.column_facts(&leaves)?.into_iter();
     Ok(places.iter().map(|place| place.and_then(|_| facts.next().flatten())).collect())

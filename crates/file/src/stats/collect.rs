@@ -14,7 +14,7 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
 use super::Facts;
 use super::distinct::Distinct;
-use super::extent::{Slots, facts_of};
+use super::extent::{Long, Slots, facts_of};
 use crate::encoding::Values;
 use crate::page::{DefLevels, LeafPage};
 use crate::schema::Order;
@@ -75,7 +75,7 @@ impl Collector {
     /// Adds the rows of the next page.
     pub(crate) fn add(&mut self, page: &LeafPage) {
         let valid = page.value_validity();
-        let mut source = match &page.dictionary {
+        let source = match &page.dictionary {
             Some(entries) => PageValues::keyed(&page.values, entries, self.order),
             None => PageValues::Plain(&page.values),
         };
@@ -85,7 +85,7 @@ impl Collector {
             let rows = left.min(self.zone_rows - self.open_rows);
             let range = cursor.advance(rows as usize);
             let slots = Slots { range, valid: valid.as_ref() };
-            self.open.merge(&source.facts(self.order, &slots));
+            self.open.merge(&source.facts(self.order, &slots, Long::Cut));
             left -= rows;
             self.open_rows += rows;
             self.num_rows += rows;
@@ -141,7 +141,7 @@ pub(super) fn halved(zones: &[Facts]) -> Vec<Facts> {
 }
 
 /// The slots of a page, some rows at a time.
-struct Cursor<'a> {
+pub(super) struct Cursor<'a> {
     page: &'a LeafPage,
     /// Events of a row where all have as many.
     per_row: usize,
@@ -150,12 +150,12 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn new(page: &'a LeafPage) -> Self {
+    pub(super) fn new(page: &'a LeafPage) -> Self {
         Self { page, per_row: page.num_events.checked_div(page.num_rows).unwrap_or(0), event: 0, slot: 0 }
     }
 
     /// The slots of the next `rows`.
-    fn advance(&mut self, rows: usize) -> Range<usize> {
+    pub(super) fn advance(&mut self, rows: usize) -> Range<usize> {
         let (page, start) = (self.page, self.slot);
         if !page.has_rep() {
             // Without lists every event has a slot.
@@ -183,13 +183,13 @@ impl<'a> Cursor<'a> {
 }
 
 /// The values of a page.
-enum PageValues<'a> {
+pub(super) enum PageValues<'a> {
     Plain(&'a Values),
     Keyed(Keyed<'a>),
 }
 
 /// Values that are numbers of entries.
-struct Keyed<'a> {
+pub(super) struct Keyed<'a> {
     keys: &'a [u8],
     key_bytes: usize,
     entries: &'a Values,
@@ -198,31 +198,31 @@ struct Keyed<'a> {
 }
 
 impl<'a> PageValues<'a> {
-    fn keyed(keys: &'a Values, entries: &'a Values, order: Order) -> Self {
+    pub(super) fn keyed(keys: &'a Values, entries: &'a Values, order: Order) -> Self {
         let Values::Fixed(keys) = keys else { return Self::Plain(keys) };
         let count = entries.len();
         let is_nan = |i: usize| {
             let one = Slots { range: i..i + 1, valid: None };
-            facts_of(entries, order, &one).nans > 0
+            facts_of(entries, order, &one, Long::Cut).nans > 0
         };
         let nans = matches!(order, Order::Float { .. }).then(|| BooleanBuffer::collect_bool(count, is_nan));
         let nans = nans.filter(BooleanBuffer::has_true);
         Self::Keyed(Keyed { keys: keys.bytes(), key_bytes: keys.width, entries, nans })
     }
 
-    fn facts(&mut self, order: Order, slots: &Slots<'_>) -> Facts {
+    pub(super) fn facts(&self, order: Order, slots: &Slots<'_>, long: Long) -> Facts {
         match self {
-            Self::Plain(values) => facts_of(values, order, slots),
-            Self::Keyed(keyed) => keyed.facts(order, slots),
+            Self::Plain(values) => facts_of(values, order, slots, long),
+            Self::Keyed(keyed) => keyed.facts(order, slots, long),
         }
     }
 }
 
 impl Keyed<'_> {
-    fn facts(&self, order: Order, slots: &Slots<'_>) -> Facts {
+    fn facts(&self, order: Order, slots: &Slots<'_>, long: Long) -> Facts {
         let used = self.used_in(slots);
-        let of_entries =
-            facts_of(self.entries, order, &Slots { range: 0..self.entries.len(), valid: Some(&used) });
+        let entries = Slots { range: 0..self.entries.len(), valid: Some(&used) };
+        let of_entries = facts_of(self.entries, order, &entries, long);
         let mut nans = 0;
         if let Some(is_nan) = &self.nans {
             self.for_each_key(slots, |key| nans += u64::from(key < is_nan.len() && is_nan.value(key)));

@@ -19,6 +19,11 @@ pub(crate) fn half_bytes(value: f64) -> [u8; 2] {
     F16::from_f64(value).to_le_bytes()
 }
 
+/// The value of one.
+pub(super) fn half(bytes: [u8; 2]) -> f64 {
+    F16::from_le_bytes(bytes).to_f64()
+}
+
 /// Slots to look at, and which of them are not null.
 #[derive(Debug, Clone)]
 pub(super) struct Slots<'a> {
@@ -50,8 +55,15 @@ impl Slots<'_> {
     }
 }
 
+/// What becomes of long texts and bytes that are bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Long {
+    Cut,
+    Whole,
+}
+
 /// What the values of some slots are between. Values of another shape than the order's have no bounds.
-pub(super) fn facts_of(values: &Values, order: Order, slots: &Slots<'_>) -> Facts {
+pub(super) fn facts_of(values: &Values, order: Order, slots: &Slots<'_>, long: Long) -> Facts {
     let num_valid = slots.num_valid();
     let (mut min, mut max, mut nans) = (None, None, 0);
     let mut set = |extent: Option<(Value, Value)>| {
@@ -113,9 +125,14 @@ pub(super) fn facts_of(values: &Values, order: Order, slots: &Slots<'_>) -> Fact
                 Values::Fixed(v) => strings(slots, v.bytes(), |i| (i * v.width, (i + 1) * v.width)),
                 _ => None,
             };
-            if let Some((low, high)) = extent {
-                min = Some(cut::lower(low, text));
-                max = cut::upper(high, text);
+            match (extent, long) {
+                (Some((low, high)), Long::Cut) => {
+                    min = Some(cut::lower(low, text));
+                    max = cut::upper(high, text);
+                }
+                (extent, _) => {
+                    set(extent.map(|(low, high)| (Value::Bytes(low.to_vec()), Value::Bytes(high.to_vec()))));
+                }
             }
         }
         _ => {}

@@ -5,9 +5,15 @@
 //! reading   global buffer ──▶ ReadFacts ──▶ ColumnFacts: Facts of the file and of its zones
 //! ```
 //!
+//! Bloom filters, which are there on request, go the same way (`bloom/`).
+//!
 //! A zone is 8,192 top-level rows, counted from the file's first row on, whatever the pages and the same for all leaves; a column
 //! may have its zones put together in powers of two where that saves bytes. See docs/format/extras.md, "Kind 3".
 
+mod audit;
+#[cfg(test)]
+mod audit_tests;
+mod bloom;
 mod budget;
 mod buffer;
 mod bytes;
@@ -22,6 +28,11 @@ mod read;
 mod tests;
 mod value;
 
+pub(crate) use audit::Audit;
+pub(crate) use bloom::{
+    Blocks, BloomAudit, BloomCollected, BloomCollector, BloomTable, ColumnBlooms, ReadBlooms, ReadTable,
+    ZoneFilter, bloom_buffer, hash_of,
+};
 pub(crate) use budget::{LEAST_USE, buffer as statistics_buffer};
 pub(crate) use collect::{Collected, Collector};
 pub(crate) use extent::half_bytes;

@@ -116,3 +116,26 @@ fn texts_are_bounded_by_their_first_bytes() {
     let file = &facts[0].as_ref().unwrap().file;
     assert_eq!((&file.min, &file.max), (&bound("", true), &bound("y", true)));
 }
+
+/// The bytes in a picture of the documentation: hexadecimal, up to two spaces; a word may stand before them.
+fn example(text: &str) -> Vec<u8> {
+    let of_line = |line: &str| {
+        let bytes = line.get(10..).unwrap_or_default().split("  ").next().unwrap_or_default();
+        bytes.split(' ').filter_map(|word| u8::from_str_radix(word, 16).ok()).collect::<Vec<u8>>()
+    };
+    text.lines().flat_map(of_line).collect()
+}
+
+#[test]
+fn the_documentations_example_is_what_is_written_byte_for_byte() {
+    let text = include_str!("../../../../docs/format/extras.md");
+    let (_, text) = text.split_once("The statistics of one column of int64 in zones of 4 rows").unwrap();
+    let expected = example(text.split("```").nth(1).unwrap());
+    let values = [Some(0), Some(1), Some(4), Some(9), None, Some(25), Some(36), Some(49), Some(64), Some(81)];
+    let column: ArrayRef = Arc::new(Int64Array::from_iter(values));
+    let bytes = written(vec![("i", column)], options(4));
+    let file = open(&bytes);
+    let place = file.metadata().global_buffers[file.metadata().statistics.unwrap()].clone();
+    assert_eq!(bytes[place.start as usize..place.end as usize], expected);
+    assert_eq!(expected.len(), 59);
+}

@@ -12,7 +12,7 @@ use crate::encoding::ValueType;
 use crate::page::LeafPage;
 use crate::page::plain::{self, PlainPageParts};
 use crate::schema::{Leaf, Parent};
-use crate::stats::{Collected, Collector};
+use crate::stats::{BloomCollected, BloomCollector, Collected, Collector};
 use crate::{Error, FormatVersion, Result};
 
 /// Rows of a page at most, so that no count inside a page passes 32 bits.
@@ -45,6 +45,8 @@ pub(super) struct ColumnWriter {
     num_items: Vec<u64>,
     /// Of a leaf with an order, if there are to be statistics.
     statistics: Option<Collector>,
+    /// Where bloom filters were asked for.
+    blooms: Option<BloomCollector>,
 }
 
 /// A page, and the column that it belongs to.
@@ -66,12 +68,23 @@ impl ColumnWriter {
             num_pages: 0,
             choices: Vec::new(),
             statistics: None,
+            blooms: None,
         }
     }
 
     /// Gathers statistics of all rows; before any of them.
     pub(super) fn collect(&mut self, statistics: Option<Collector>) {
         self.statistics = statistics;
+    }
+
+    /// Gathers bloom filters of all rows; before any of them.
+    pub(super) fn collect_blooms(&mut self, blooms: BloomCollector) {
+        self.blooms = Some(blooms);
+    }
+
+    /// The bloom filters of all rows and the column's number, once.
+    pub(super) fn collected_blooms(&mut self) -> Option<(u32, BloomCollected)> {
+        Some((self.column, self.blooms.take()?.finish()))
     }
 
     /// The statistics of all rows and the column's number, once.
@@ -160,6 +173,9 @@ impl ColumnWriter {
         let mut page = self.buffer.take();
         if let Some(statistics) = &mut self.statistics {
             statistics.add(&page);
+        }
+        if let Some(blooms) = &mut self.blooms {
+            blooms.add(&page);
         }
         if self.tuning.version == FormatVersion::V2_0 {
             if super::blob::is_blob(&self.path) {

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 
 use super::blob;
+use super::blooms;
 use super::column::{ColumnPage, ColumnWriter, PageBounds};
 use super::mapping::Mapping;
 use super::matching;
@@ -20,10 +21,10 @@ use super::options::WriteOptions;
 use super::presets;
 use crate::array::shred::{LeafPath, check_structs, leaf_bytes, leaf_paths};
 use crate::choose::{Asked, Choice, Spec, Tuning};
-use crate::container::{ContainerEncoder, KIND_STATISTICS};
+use crate::container::{ContainerEncoder, KIND_BLOOMS, KIND_STATISTICS};
 use crate::schema::blob::view;
 use crate::schema::{BlobView, LeafKind, Order, Schema};
-use crate::stats::{Collector, LEAST_USE, statistics_buffer};
+use crate::stats::{BloomCollector, Collector, LEAST_USE, bloom_buffer, statistics_buffer};
 use crate::{Error, FormatVersion, Result};
 
 /// Arrow bytes from which on columns are worth spreading over threads.
@@ -105,6 +106,7 @@ impl FileEncoder {
         let names: Vec<(&str, &str)> =
             paths.iter().zip(&leaves).map(|(path, leaf)| (top(path).as_str(), leaf.path.as_str())).collect();
         presets::check(&options.column_presets, &names)?;
+        blooms::check(&options.blooms, &leaves)?;
         let bounds = PageBounds {
             bytes: usize::try_from(options.max_page_bytes).unwrap_or(usize::MAX),
             rows: options.max_page_rows.unwrap_or(u64::MAX),
@@ -149,6 +151,11 @@ impl FileEncoder {
             let order = Order::of(&leaf).filter(|_| options.statistics && !*in_union);
             let zone_rows = options.zone_rows.into();
             column.collect(order.map(|order| Collector::new(order, zone_rows, in_unions.len())));
+            if options.blooms.contains(&leaf.path)
+                && let Some(order) = Order::of(&leaf)
+            {
+                column.collect_blooms(BloomCollector::new(order, zone_rows, options.blooms.len()));
+            }
             columns.push(column);
         }
         Ok(Self {
@@ -266,6 +273,7 @@ impl FileEncoder {
         self.flush(usize::MAX)?;
         let pages = self.columns.iter_mut().map(ColumnWriter::finish).collect::<Result<_>>()?;
         self.add_pages(pages)?;
+        self.add_blooms()?;
         self.add_statistics()?;
         Ok(self.container.finish(&self.schema, self.num_rows)?.output)
     }
@@ -300,6 +308,22 @@ impl FileEncoder {
         );
         if let Some(buffer) = buffer {
             self.container.add_extra(KIND_STATISTICS, buffer.into())?;
+        }
+        Ok(())
+    }
+
+    /// Appends an extra of the test's own.
+    #[cfg(test)]
+    pub(crate) fn add_extra(&mut self, kind: u32, bytes: Bytes) -> Result<u32> {
+        self.container.add_extra(kind, bytes)
+    }
+
+    /// Appends the bloom filters that were asked for.
+    fn add_blooms(&mut self) -> Result<()> {
+        let collected: Vec<_> = self.columns.iter_mut().filter_map(ColumnWriter::collected_blooms).collect();
+        let max_bytes = self.options.bloom_bytes.unwrap_or(u64::MAX);
+        if let Some(buffer) = bloom_buffer(collected, self.options.zone_rows, self.num_rows, max_bytes) {
+            self.container.add_extra(KIND_BLOOMS, buffer.into())?;
         }
         Ok(())
     }

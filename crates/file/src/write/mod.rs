@@ -7,6 +7,7 @@
 //! ```
 
 mod blob;
+mod blooms;
 mod column;
 mod encoder;
 mod mapping;

@@ -20,6 +20,12 @@ pub struct WriteOptions {
     /// Bytes that statistics may have, zones of little use among them. By default they take what checksums leave of 0.15 % of the
     /// file and 1 KiB.
     pub statistics_bytes: Option<u64>,
+    /// Columns, by path, that get bloom filters: for each zone, which values it may have, so that a filter which asks for single values
+    /// passes over zones without them. For values that differ much and are in no order; ten bits for each different value of a zone.
+    /// Not for booleans, lists and what has no order.
+    pub blooms: Vec<String>,
+    /// Bytes that bloom filters may have; without, as many as they need. Fewer make them wrong more often.
+    pub bloom_bytes: Option<u64>,
     /// Arrow bytes buffered over all columns; beyond it the fullest columns become pages.
     pub memory_bytes: usize,
     /// Arrow bytes after which a column becomes a page.
@@ -63,6 +69,8 @@ impl Default for WriteOptions {
             statistics: true,
             zone_rows: 8192,
             statistics_bytes: None,
+            blooms: Vec::new(),
+            bloom_bytes: None,
             memory_bytes: 64 << 20,
             max_page_bytes: 8 << 20,
             max_page_rows: None,

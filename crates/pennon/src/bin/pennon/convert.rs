@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// Write a Lance target without statistics of its columns
     #[arg(long)]
     no_stats: bool,
+    /// Write bloom filters of a column of a Lance target, by which filters for single values pass over rows; may be repeated
+    #[arg(long, value_name = "COLUMN")]
+    bloom: Vec<String>,
     /// Say at the end what it came to: sizes, and of a Lance target the bytes of its columns [default: on a terminal]
     #[arg(long)]
     summary: bool,
@@ -164,6 +167,7 @@ fn unfit(args: &Args, format: Format, target: &str, sources: &[String]) -> Optio
         ("--max-page-bytes", args.max_page_bytes.is_some()),
         ("--no-checksums", args.no_checksums),
         ("--no-stats", args.no_stats),
+        ("--bloom", !args.bloom.is_empty()),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given).filter(|_| format != Format::Lance) {
         return Some(format!("{option} is about Lance files; the target is {format}"));
@@ -196,6 +200,7 @@ fn writer_options(args: &Args) -> Result<WriterOptions> {
     options.memory_bytes = usize::try_from(args.columns.memory).ok();
     options.checksums = !args.no_checksums;
     options.statistics = !args.no_stats;
+    options.blooms.clone_from(&args.bloom);
     Ok(options)
 }
 

@@ -1,7 +1,7 @@
 //! `pennon stats`: what a file says of its columns' values.
 
 use pennon::convert::{bound_to_text, statistics_to_json, statistics_type};
-use pennon::{ColumnStatistics, Error, File, Result, RowsStatistics, ValueBound};
+use pennon::{BloomFilters, ColumnStatistics, Error, File, Result, RowsStatistics, ValueBound};
 
 use crate::Outcome;
 use crate::args::Source;
@@ -16,7 +16,7 @@ use crate::table::{count, cut, plain, size};
 pub(crate) struct Args {
     /// Lance file
     file: String,
-    /// Print JSON: {num_rows, has_statistics, columns: [{path, type, value_count, null_count, nan_count, min, max, min_exact, max_exact, distinct, bytes, zone_rows, num_zones}]}
+    /// Print JSON: {num_rows, has_statistics, columns: [{path, type, value_count, null_count, nan_count, min, max, min_exact, max_exact, distinct, bytes, zone_rows, num_zones}], bloom_filters: [{path, zone_rows, num_zones, bytes}]}
     #[arg(long)]
     json: bool,
     /// List every zone: the rows that a filter may pass over together
@@ -35,8 +35,9 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
         )));
     };
     let statistics = file.statistics()?;
+    let blooms = file.bloom_filters()?;
     if args.json {
-        let json = statistics_to_json(file, &statistics, args.zones);
+        let json = statistics_to_json(file, &statistics, &blooms, args.zones);
         line(serde_json::to_string_pretty(&json).unwrap_or_default())?;
     } else if statistics.is_empty() {
         line(format!("{} rows; {}", count(file.num_rows()), why_none(file)))?;
@@ -54,7 +55,21 @@ pub(crate) fn run(args: &Args) -> Result<Outcome> {
             line(zones(&statistics))?;
         }
     }
+    if !args.json {
+        blooms.iter().try_for_each(|filters| line(bloom(filters)))?;
+    }
     Ok(Outcome::Done)
+}
+
+/// A line for the bloom filters of a column.
+fn bloom(filters: &BloomFilters) -> String {
+    format!(
+        "bloom filters of {}: {} zones of {} rows, {}",
+        cut(&filters.path),
+        count(filters.num_zones),
+        count(filters.zone_rows),
+        size(filters.bytes)
+    )
 }
 
 /// Why there is nothing to show.
