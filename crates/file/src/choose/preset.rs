@@ -94,7 +94,7 @@ const BALANCED: Weights = Weights {
     string_levels: &[3],
     zstd_over_fsst: false,
     entries_level: 6,
-    chunk_bytes: &[4 << 10, 8 << 10],
+    chunk_bytes: &[4 << 10, 10 << 10],
     chunk_values: 1024,
     // With a chunk of indices, 64 KiB to read for one row.
     entries_bytes: 58 << 10,
