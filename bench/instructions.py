@@ -47,7 +47,7 @@ def orders():
     return pa.table({
         "key": np.cumsum(below(ROWS, 1, 4)),
         "price": pa.array(cents / 100),
-        "cents": pa.array(cents).cast(pa.decimal128(15, 0)),
+        "cents": pa.array(cents).cast(pa.decimal128(19, 0)),
         "quantity": pa.array(below(ROWS, 3, 50).astype(np.int32), mask=below(ROWS, 4, 10) == 0),
         "day": pa.array((below(ROWS, 5, 2_500) + 8_000).astype(np.int32)).cast(pa.date32()),
         "flag": pa.array(words[:3][below(ROWS, 6, 3)]),

@@ -143,7 +143,8 @@ def print_each(results):
         measures = [m for m in MEASURES if any(medians.get(table, [n], m, c) is not None for n in names for c in ("cpu", "bytes"))]
         for clock, title in (("cpu", "CPU ms"), ("wall", "wall ms")):
             print(f"{table}, {title}; memory in MB\n")
-            rows = []
+            sizes = [results["bytes"].get(f"{table} {name}") for name in names]
+            rows = [["file, MB", *("-" if size is None else f"{size / 1e6:.4g}" for size in sizes)]]
             for measure in measures:
                 clocks = clock if measure not in MEMORY else "bytes" if clock == "cpu" else "anonymous"
                 scale = 1e-6 if measure in MEMORY else 1e3

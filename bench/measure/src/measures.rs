@@ -74,12 +74,17 @@ fn one_measure<E: Engine>(engine: &E, job: &Job, measure: &str) -> Outcome<Value
 }
 
 /// Runs `work` once for nothing, then again and again for some seconds; the mean CPU and the median wall time of a run.
+/// With no seconds it is run once and no clock looked at: valgrind does not bear how rustix finds that of the process.
 fn repeat(seconds: f64, mut work: impl FnMut(usize) -> Outcome<u64>) -> Outcome<Value> {
     let num_rows = work(0)?;
-    let (time, least) = (Duration::from_secs_f64(seconds), if seconds > 0.0 { 3 } else { 1 });
+    if seconds <= 0.0 {
+        return Ok(json!({ "runs": 1, "rows": counted(&mut work, 1)? }));
+    }
+    let time = Duration::from_secs_f64(seconds);
     let (began, cpu) = (Instant::now(), process_cpu());
     let mut walls: Vec<Duration> = Vec::new();
-    while (walls.len() < least && began.elapsed() <= 4 * time) || walls.is_empty() || began.elapsed() < time {
+    // At least three runs, unless they take long.
+    while began.elapsed() < time || (walls.len() < 3 && began.elapsed() <= 4 * time) || walls.is_empty() {
         let before = Instant::now();
         let found = counted(&mut work, walls.len() + 1)?;
         walls.push(before.elapsed());
