@@ -135,6 +135,12 @@ def remove(path):
         os.remove(path)
 
 
+def beside(path, word):
+    """Another name in the same folder, of the same extension: pennon goes by it."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f"{word}.{name}")
+
+
 def write_memory(engine, job):
     schema, batches = source_batches(job["source"])
     peak = Peak()
@@ -144,7 +150,7 @@ def write_memory(engine, job):
             peak.look()
             yield batch
 
-    path = job["path"] + ".streamed"
+    path = beside(job["path"], "streamed")
     engine.write_stream(schema, watched(), path)
     answer = peak.answer()
     remove(path)
@@ -224,7 +230,7 @@ def measure(job):
     if "write" in wanted and can_write:
         schema, batches = source_batches(job["source"])
         table = pa.Table.from_batches(batches, schema)
-        path = job["path"] + ".written"
+        path = beside(job["path"], "written")
         answer["write"] = repeat(job["seconds"], lambda i: engine.write(table, path), least=2)
         remove(path)
         del table

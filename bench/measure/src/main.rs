@@ -26,6 +26,10 @@ fn main() -> Outcome<()> {
         Some(source) => read_arrow(source)?,
         None => Vec::new(),
     };
+    if job.threads == 1 {
+        // Writers work on threads of the global pool: then this one is all of it.
+        rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global()?;
+    }
     measures::run(&Pennon { job: &job, source }, &job)
 }
 
