@@ -116,7 +116,9 @@ def print_ratios(results):
     """For each measure, how many times less pennon needs; bytes at their peak for measures of memory."""
     medians = Medians(results)
     about = results["about"]
-    print(f"{about['when']}, {about['rounds']} rounds of {about['seconds']} s a measure, {about['cores']} cores; "
+    # Fewer for tables that a broken run has not come to again.
+    rounds = max((answer["round"] for answer in results["answers"]), default=-1) + 1
+    print(f"{about['when']}, {rounds} rounds of {about['seconds']} s a measure, {about['cores']} cores; "
           + ", ".join(f"{name} {version}" for name, version in about["versions"].items()))
     for answer in results["answers"]:
         for complaint in ("wrong", "error"):
