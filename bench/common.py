@@ -1,4 +1,4 @@
-"""What the benchmarks of file size share: the tables, running pennon, pylance's file writer, comparing values, printing."""
+"""What the benchmarks share: the tables, running pennon, pylance's file writer, comparing values, printing."""
 import json
 import math
 import os
