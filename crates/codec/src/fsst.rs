@@ -15,7 +15,7 @@
 //!
 //! Training and compressing are `fsst-rs`'s. Decompressing is a loop of our own, because time goes into
 //! the boundaries between strings: a whole run is decompressed without looking at them, noting the output
-//! position of every code, and the boundaries are read from those positions afterwards.
+//! position of every eighth code or so, and the boundaries are counted from those positions afterwards.
 
 #![allow(unsafe_code)] // Eight-byte stores into reserved memory.
 
@@ -31,9 +31,7 @@ const ESCAPE: u8 = 255;
 
 /// Codes decompressed between two looks at the string boundaries. The positions of a block fit 16 bits.
 const BLOCK: usize = 1024;
-/// Position of a byte that belongs to the escape before it, where no string may begin.
-const NO_POSITION: u16 = u16::MAX;
-const _: () = assert!(BLOCK * MAX_SYMBOL_BYTES < NO_POSITION as usize);
+const _: () = assert!(BLOCK * MAX_SYMBOL_BYTES <= u16::MAX as usize);
 
 /// The symbols of a page.
 #[derive(Clone)]
@@ -156,17 +154,19 @@ impl SymbolTable {
             slots.for_each(|(slot, bound)| *slot = base + (*bound as usize - start));
             return Ok(());
         }
-        let mut positions = [0u16; BLOCK + 1];
+        let mut marks = Marks::default();
         let mut at = start;
         for codes in Pieces(&data[start..end]) {
             let base = out.len();
-            self.decompress_block(codes, out, &mut positions)?;
+            marks.count = 0;
+            self.decompress_block(codes, out, &mut marks)?;
             // A string that ends with the block is the block's: the next one begins at position 0.
             let mut cut = false;
+            let mut walk = (0, 0, 0);
             while let Some((slot, bound)) = slots.next_if(|(_, bound)| **bound as usize - at <= codes.len()) {
-                let position = positions[*bound as usize - at];
-                cut |= position == NO_POSITION;
-                *slot = base + usize::from(position);
+                let position = self.position_of(codes, *bound as usize - at, &marks, &mut walk);
+                cut |= position.is_none();
+                *slot = base + position.unwrap_or(0);
             }
             if cut {
                 return Err(CodecError::new(format!(
@@ -181,8 +181,35 @@ impl SymbolTable {
         Ok(())
     }
 
-    /// Decompresses up to [`BLOCK`] codes, noting where the output of each begins and, behind the last,
-    /// where it ends.
+    /// Where the output of code `wanted` begins, `None` for a byte that belongs to the escape before it. `walk` is the mark, code and
+    /// position that were reached for the one before, which was not behind.
+    fn position_of(
+        &self,
+        codes: &[u8],
+        wanted: usize,
+        marks: &Marks,
+        walk: &mut (usize, usize, usize),
+    ) -> Option<usize> {
+        let (mark, code, position) = walk;
+        while *mark < marks.count && usize::from(marks.at[*mark].0) <= wanted {
+            let (at, begins) = marks.at[*mark];
+            if usize::from(at) >= *code {
+                (*code, *position) = (usize::from(at), usize::from(begins));
+            }
+            *mark += 1;
+        }
+        while *code < wanted {
+            let escapes = codes[*code] == ESCAPE;
+            if escapes && *code + 1 == wanted {
+                return None;
+            }
+            *position += if escapes { 1 } else { usize::from(self.lengths[usize::from(codes[*code])]) };
+            *code += 1 + usize::from(escapes);
+        }
+        Some(*position)
+    }
+
+    /// Decompresses up to [`BLOCK`] codes, noting where the output of some of them begins.
     #[inline]
     fn decompress_block(
         &self,
@@ -191,9 +218,10 @@ impl SymbolTable {
         positions: &mut impl Positions,
     ) -> Result<(), CodecError> {
         assert!(codes.len() <= BLOCK, "pieces are at most a block");
-        // Codes without a symbol are rare and literals may look like them: a slower look decides.
-        let largest = codes.iter().fold(0, |max, c| max.max(if *c == ESCAPE { 0 } else { *c }));
-        let check_codes = usize::from(largest) >= self.num_symbols;
+        // Codes without a symbol are rare and literals may look like them: a slower look decides. One more than a code, so that the
+        // escape becomes 0, lets the comparison run on vectors.
+        let largest = codes.iter().fold(0u8, |max, code| max.max(code.wrapping_add(1)));
+        let check_codes = usize::from(largest) > self.num_symbols;
         // Local: stores to `out` might as well be to `self` for all the compiler knows.
         let (symbols, lengths): (&[u64; 256], &[u8; 256]) = (&self.symbols, &self.lengths);
         out.reserve(codes.len() * MAX_SYMBOL_BYTES + MAX_SYMBOL_BYTES);
@@ -209,34 +237,29 @@ impl SymbolTable {
         let mut at = 0;
         let mut position = 0usize;
         while at < codes.len() {
+            positions.note(at, position);
             if !check_codes && let Some(eight) = codes[at..].first_chunk::<8>() {
                 let inverted = !u64::from_le_bytes(*eight);
                 let any_escape =
                     inverted.wrapping_sub(0x0101_0101_0101_0101) & !inverted & 0x8080_8080_8080_8080;
                 if any_escape == 0 {
-                    let mut begins = [0; 8];
-                    for (begin, &code) in begins.iter_mut().zip(eight) {
-                        *begin = position as u16;
+                    for &code in eight {
                         position = put(position, code);
                     }
-                    positions.note_eight(at, begins);
                     at += 8;
                     continue;
                 }
                 // Up to the first escape, one by one.
                 for &code in &eight[..any_escape.trailing_zeros() as usize / 8] {
-                    positions.note(at, position as u16);
                     position = put(position, code);
                     at += 1;
                 }
             }
             let code = codes[at];
-            positions.note(at, position as u16);
             if code == ESCAPE {
                 let Some(&literal) = codes.get(at + 1) else {
                     return Err(CodecError::new("an escape at the end, without its byte".to_owned()));
                 };
-                positions.note(at + 1, NO_POSITION);
                 // SAFETY: as above, an escape and its byte advance by one.
                 unsafe { start.add(position).write(literal) };
                 position += 1;
@@ -252,7 +275,6 @@ impl SymbolTable {
                 at += 1;
             }
         }
-        positions.note(at, position as u16);
         // SAFETY: the first `position` bytes behind `base` were written, within what was reserved.
         unsafe { out.set_len(base + position) };
         Ok(())
@@ -283,21 +305,30 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// Where the output of each code begins: wanted for runs of strings, not for one.
+/// Where the output of some codes begins: wanted for runs of strings, not for one.
 trait Positions {
-    fn note(&mut self, code: usize, position: u16);
-    fn note_eight(&mut self, code: usize, positions: [u16; 8]);
+    fn note(&mut self, code: usize, position: usize);
 }
 
-impl Positions for [u16; BLOCK + 1] {
-    #[inline]
-    fn note(&mut self, code: usize, position: u16) {
-        self[code] = position;
-    }
+/// Codes of a block and where their output begins, in order: never far apart.
+struct Marks {
+    at: [(u16, u16); BLOCK],
+    count: usize,
+}
 
+impl Default for Marks {
+    fn default() -> Self {
+        Self { at: [(0, 0); BLOCK], count: 0 }
+    }
+}
+
+impl Positions for Marks {
     #[inline]
-    fn note_eight(&mut self, code: usize, positions: [u16; 8]) {
-        *self[code..].first_chunk_mut().expect("positions are longer than codes") = positions;
+    fn note(&mut self, code: usize, position: usize) {
+        if let Some(mark) = self.at.get_mut(self.count) {
+            *mark = (code as u16, position as u16);
+            self.count += 1;
+        }
     }
 }
 
@@ -305,10 +336,7 @@ struct Unnoted;
 
 impl Positions for Unnoted {
     #[inline]
-    fn note(&mut self, _: usize, _: u16) {}
-
-    #[inline]
-    fn note_eight(&mut self, _: usize, _: [u16; 8]) {}
+    fn note(&mut self, _: usize, _: usize) {}
 }
 
 /// Compresses values with a symbol table.

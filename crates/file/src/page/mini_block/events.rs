@@ -36,8 +36,12 @@ impl EventIndex {
                 sums.push(sum);
             }
         };
-        sums(&mut self.starts, rep, &|block| block.iter().map(|r| u16::from(*r == max_rep)).sum::<u16>().into());
-        sums(&mut self.visible, def, &|block| block.iter().map(|d| u16::from(*d <= max_visible)).sum::<u16>().into());
+        sums(&mut self.starts, rep, &|block| {
+            block.iter().map(|r| u16::from(*r == max_rep)).sum::<u16>().into()
+        });
+        sums(&mut self.visible, def, &|block| {
+            block.iter().map(|d| u16::from(*d <= max_visible)).sum::<u16>().into()
+        });
     }
 
     pub(super) fn num_starts(&self) -> usize {
@@ -99,7 +103,10 @@ mod tests {
             }
             for event in 0..=len {
                 assert_eq!(index.starts_before(&rep, event), starts.iter().filter(|s| **s < event).count());
-                assert_eq!(index.visible_before(&def, event), def[..event].iter().filter(|d| **d <= 1).count());
+                assert_eq!(
+                    index.visible_before(&def, event),
+                    def[..event].iter().filter(|d| **d <= 1).count()
+                );
             }
             assert_eq!(index.num_visible(), index.visible_before(&def, len));
         }
