@@ -284,7 +284,7 @@ fn decode_plain(
             groups.push(Group { number, num_values, parts: from..parts.len(), chunk });
         }
         std::hint::black_box(touched);
-        if decode_single_values(page, &groups, &parts, out, scratch)? {
+        if decode_few_values(page, &groups, &parts, out, scratch)? {
             continue;
         }
         let last = groups.len() - 1;
@@ -299,9 +299,9 @@ fn decode_plain(
     Ok(true)
 }
 
-/// One value of each of several chunks, all of them in one go: what a value costs beside its decoding is paid once. False, and nothing
+/// Few values of each of several chunks, all of them in one go: what a value costs beside its decoding is paid once. False, and nothing
 /// done, where that is not what is wanted, or where room may run out.
-fn decode_single_values(
+fn decode_few_values(
     page: &MiniBlockPage<'_>,
     groups: &[Group<'_>],
     parts: &[Range<u32>],
@@ -319,11 +319,10 @@ fn decode_single_values(
         },
     };
     let single = groups.len() > 1
-        && groups.len() == parts.len()
         && !index.keeps_keys
         && parts.iter().all(|part| part.len() == 1)
-        && groups.iter().all(|group| index.reader.prefers_points(1, group.num_values));
-    if !single || out.room() / groups.len() <= largest {
+        && groups.iter().all(|group| index.reader.prefers_points(group.parts.len(), group.num_values));
+    if !single || out.room() / parts.len() <= largest {
         return Ok(false);
     }
     let mut indices = match (&index.dictionary, scratch.indices.take()) {
@@ -332,22 +331,27 @@ fn decode_single_values(
             None
         }
         (Some(_), Some(indices)) if indices.shape() == index.stored => Some(indices),
-        (Some(_), _) => Some(Values::new(&index.stored, groups.len())),
+        (Some(_), _) => Some(Values::new(&index.stored, parts.len())),
     };
     if let Some(indices) = &mut indices {
         indices.truncate(0);
     }
-    for (group, part) in groups.iter().zip(parts) {
+    let mut points = std::mem::take(&mut scratch.points);
+    points.clear();
+    points.extend(parts.iter().map(|part| part.start));
+    for group in groups {
         let target = indices.as_mut().unwrap_or(&mut out.values);
         let buffers = group.chunk.buffers.as_slice();
-        let reader = &index.reader;
-        reader
-            .decode_points(buffers, group.num_values, &[part.start], target, &mut scratch.encoding)
+        let points = &points[group.parts.clone()];
+        index
+            .reader
+            .decode_points(buffers, group.num_values, points, target, &mut scratch.encoding)
             .map_err(|e| page.place(e, group.number))?;
     }
+    scratch.points = points;
     if let (Some(indices), Some(dictionary)) = (&indices, &index.dictionary) {
-        let done = append_dictionary(indices, 0..groups.len(), dictionary, &mut out.values)?;
-        if done < groups.len() {
+        let done = append_dictionary(indices, 0..parts.len(), dictionary, &mut out.values)?;
+        if done < parts.len() {
             // Offsets pass what they can count: the careful way ends the batch.
             out.rewind();
             scratch.indices = None;
@@ -357,16 +361,16 @@ fn decode_single_values(
     scratch.indices = indices.or(scratch.indices.take());
     let has_levels = page.layout.def.is_some() && index.max_def > 0;
     if let (Structure::Flat(validity), false) = (&mut out.structure, has_levels) {
-        validity.append_n(groups.len(), true);
-        out.finish_rows(groups.len());
+        validity.append_n(parts.len(), true);
+        out.finish_rows(parts.len());
         return Ok(true);
     }
-    for (group, part) in groups.iter().zip(parts) {
-        let part = std::slice::from_ref(part);
-        append_plain_levels(page, &group.chunk, group.num_values, part, 1, true, out, scratch)
+    for group in groups {
+        let parts = &parts[group.parts.clone()];
+        append_plain_levels(page, &group.chunk, group.num_values, parts, parts.len(), true, out, scratch)
             .map_err(|e| page.place(e, group.number))?;
     }
-    out.finish_rows(groups.len());
+    out.finish_rows(parts.len());
     Ok(true)
 }
 
