@@ -33,10 +33,7 @@ const FEW: usize = 64;
 const TINY: usize = 100;
 /// What is left of the entropy of byte streams where their bytes repeat in some order.
 const ENTROPY: f64 = 0.8;
-/// What one zstd level takes of the bytes of another, at the least.
-const LEVEL_GAIN: f64 = 0.9;
-const STREAM_LEVEL_GAIN: f64 = 0.98;
-/// And what LZ4 takes of the bytes of zstd.
+/// What LZ4 takes of the bytes of zstd, at the least.
 const LZ4_LOSS: f64 = 1.1;
 /// Buffers start at multiples of this.
 pub(super) const BUFFER_ALIGN: usize = 64;
@@ -216,11 +213,10 @@ impl Options<'_> {
             let alike = matches!(&other.encoding, Encoding::General { scheme: Scheme::Zstd, values, .. } if values == inner);
             alike && other.rule == candidate.rule
         };
-        // Another level gains some percent, of byte streams next to nothing; LZ4, which packs no bits, loses some.
+        // Another level gains some percent; LZ4, which packs no bits, loses some.
         let is_split = matches!(**inner, Encoding::ByteStreamSplit { .. });
         let gain = match scheme {
-            Scheme::Zstd if is_split => STREAM_LEVEL_GAIN,
-            Scheme::Zstd => LEVEL_GAIN,
+            Scheme::Zstd => self.weights.level_gain[usize::from(is_split)],
             Scheme::Lz4 => LZ4_LOSS,
         };
         let mut bytes = tried.iter().find(same).map_or(0.0, |(_, bytes)| *bytes * gain);

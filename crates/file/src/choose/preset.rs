@@ -69,6 +69,9 @@ pub(super) struct Weights {
     /// zstd levels tried on numbers, and on strings.
     pub(super) number_levels: &'static [i32],
     pub(super) string_levels: &'static [i32],
+    /// What another zstd level takes of the bytes of the first, at the least: of any bytes, and of byte streams. Below that it is not
+    /// tried.
+    pub(super) level_gain: [f64; 2],
     /// zstd is tried over FSST too, which gains some percent and costs twice the time.
     pub(super) zstd_over_fsst: bool,
     /// zstd level of the entries of dictionaries.
@@ -92,6 +95,7 @@ const BALANCED: Weights = Weights {
     lz4: true,
     number_levels: &[1, 3],
     string_levels: &[3],
+    level_gain: [0.9, 0.98],
     zstd_over_fsst: false,
     entries_level: 6,
     chunk_bytes: &[4 << 10, 10 << 10],
@@ -109,6 +113,7 @@ const FAST: Weights = Weights {
     lz4: false,
     number_levels: &[],
     string_levels: &[],
+    level_gain: [1.0, 1.0],
     zstd_over_fsst: false,
     entries_level: 9,
     chunk_bytes: &[],
@@ -123,10 +128,11 @@ const SMALL: Weights = Weights {
     general: true,
     general_share: 1.0,
     lz4: false,
-    number_levels: &[1, 15],
-    string_levels: &[15],
+    number_levels: &[1, 9],
+    string_levels: &[9],
+    level_gain: [0.85, 0.95],
     zstd_over_fsst: true,
-    entries_level: 15,
+    entries_level: 12,
     chunk_bytes: &[32 << 10, 128 << 10],
     chunk_values: 32 << 10,
     entries_bytes: 400 << 10,
