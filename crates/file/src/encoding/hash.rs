@@ -6,11 +6,11 @@ const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 /// The hash of a word; different words have different ones, and every bit of a word moves all bits of its hash.
 #[inline]
 pub(crate) fn of_word(mut word: u64) -> u64 {
-    word ^= word >> 32;
-    word = word.wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    word ^= word >> 32;
-    word = word.wrapping_mul(0xD6E8_FEB8_6659_FD93);
-    word ^ word >> 32
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    word ^= word >> 33;
+    word = word.wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+    word ^ word >> 33
 }
 
 /// The hash of two words.
