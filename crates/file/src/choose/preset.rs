@@ -97,7 +97,7 @@ const BALANCED: Weights = Weights {
     string_levels: &[3],
     level_gain: [0.9, 0.98],
     zstd_over_fsst: false,
-    entries_level: 6,
+    entries_level: 8,
     chunk_bytes: &[4 << 10, 10 << 10],
     chunk_values: 1024,
     // With a chunk of indices, 64 KiB to read for one row.
