@@ -39,13 +39,16 @@ impl Repetition {
                 count += 1;
             }
         }
+        // In an order of their own: sums of floats depend on it, and with them what is written.
+        let mut seen: Vec<u32> = seen.into_values().collect();
+        seen.sort_unstable();
         let found = seen.len().max(1) as f64;
-        let times = |n: u32| seen.values().filter(|times| **times == n).count() as f64;
+        let times = |n: u32| seen.iter().filter(|times| **times == n).count() as f64;
         let (once, twice) = (times(1), times(2));
         // Chao's lower bound; Good and Turing's share of what was not seen.
         let distinct = found + once * (once - 1.0).max(0.0) / (2.0 * (twice + 1.0));
         let share = |times: &u32| f64::from(*times) / f64::from(count);
-        let entropy: f64 = seen.values().map(|times| -share(times) * share(times).log2()).sum();
+        let entropy: f64 = seen.iter().map(|times| -share(times) * share(times).log2()).sum();
         let unseen = once / f64::from(count.max(1));
         let distinct = distinct.min(len as f64);
         Some(Self { distinct, bits: (entropy + unseen * (distinct / found).log2()) * CERTAIN })
