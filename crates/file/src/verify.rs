@@ -7,7 +7,7 @@ use crate::blob::Walk;
 use crate::container::{DirectoryFaults, ReadGlobalBuffer};
 use crate::error::corrupt;
 use crate::io::drive;
-use crate::page::{LeafData, LevelScheme, Page, is_all_but_empty};
+use crate::page::{LeafData, LevelScheme, Page, RowSlots, is_all_but_empty};
 use crate::read::File;
 use crate::scan::Projected;
 use crate::schema::{BlobView, Leaf, Order, ParentField};
@@ -47,6 +47,8 @@ fn after(rows: &Range<u64>, count: u64, page_rows: u64, stored_bytes: u64) -> Ra
 /// What is held beside the values of a column.
 #[derive(Default)]
 struct Audits<'a> {
+    /// Slots of a row, where there are no lists.
+    scale: usize,
     facts: Option<Audit<'a>>,
     blooms: Option<BloomAudit>,
 }
@@ -60,16 +62,20 @@ impl Audits<'_> {
         leaf: &LeafData,
         scheme: &LevelScheme,
     ) -> Result<()> {
+        if self.facts.is_none() && self.blooms.is_none() {
+            return Ok(());
+        }
+        let slots = RowSlots::of(leaf, scheme, self.scale, count.unwrap_or(1))?;
         if let Some(audit) = &mut self.facts {
             match count {
-                Some(count) => audit.look(rows.start, count, leaf, scheme)?,
-                None => audit.look_alike(rows.clone(), leaf, scheme)?,
+                Some(count) => audit.look(rows.start, count, leaf, &slots),
+                None => audit.look_alike(rows.clone(), leaf, &slots),
             }
         }
         if let Some(audit) = &mut self.blooms {
             match count {
-                Some(count) => audit.look(rows.start, count, leaf, scheme)?,
-                None => audit.look_alike(rows.clone(), leaf, scheme)?,
+                Some(count) => audit.look(rows.start, count, leaf, &slots),
+                None => audit.look_alike(rows.clone(), leaf, &slots),
             }
         }
         Ok(())
@@ -122,7 +128,8 @@ impl File {
             });
             let scale = usize::try_from(leaf.rows_scale).unwrap_or(usize::MAX);
             let audits = Audits {
-                facts: facts.as_ref().map(|(order, f)| Audit::new(f, *order, self.num_rows(), scale)),
+                scale,
+                facts: facts.as_ref().map(|(order, f)| Audit::new(f, *order, self.num_rows())),
                 blooms: self.bloom_audit(&leaf).unwrap_or_else(|e| {
                     if report.faults.last().is_none_or(|last| last.message() != e.message()) {
                         report.faults.push(e);

@@ -210,20 +210,27 @@ fn indices(entries: usize, numbers: impl ExactSizeIterator<Item = u32>) -> Value
     Values::Fixed(out)
 }
 
-/// Entries in an order of their own: the dictionary, how its entries are stored, the order.
-pub(super) type Ordered = (Dictionary, StoredEntries, Order);
+/// What putting entries in order came to.
+pub(super) enum Arranged {
+    /// An order: the dictionary, and its entries as they are stored.
+    By(Order, Dictionary, StoredEntries),
+    /// No order is worth it.
+    AsFound,
+    /// The entries take about so many bytes, more than there is room for.
+    TooLarge { bytes: usize },
+}
 
 /// The entries in the order that takes the fewest bytes, which is free where every number takes the same bits; or in the order
-/// `wanted`. `Ok(None)`: no order is worth it. `Err`: about the bytes that entries take, which are more than `room`.
+/// `wanted`; in at most `room` bytes.
 pub(super) fn ordered(
     dictionary: &Dictionary,
     wanted: Option<Order>,
     room: usize,
     tuning: &Tuning,
-) -> Result<std::result::Result<Option<Ordered>, usize>> {
+) -> Result<Arranged> {
     let entries = &dictionary.entries;
     if entries.len() < 16 || tuning.dictionary.scheme.is_none() || wanted == Some(Order::Found) {
-        return Ok(Ok(None));
+        return Ok(Arranged::AsFound);
     }
     let orders: &[Order] = match (&wanted, entries) {
         (Some(order), _) => std::slice::from_ref(order),
@@ -232,32 +239,32 @@ pub(super) fn ordered(
     };
     let mut best: Option<(Vec<u32>, Values, usize, Order)> = None;
     for &order in orders {
-        let Some((places, moved)) = in_order(entries, order) else { return Ok(Ok(None)) };
+        let Some((places, moved)) = in_order(entries, order) else { return Ok(Arranged::AsFound) };
         // Which order is the better a quick look tells.
         let bytes = if orders.len() > 1 { quick_bytes(&moved)? } else { 0 };
         if best.as_ref().is_none_or(|(_, _, least, _)| bytes < *least) {
             best = Some((places, moved, bytes, order));
         }
     }
-    let Some((places, moved, bytes, order)) = best else { return Ok(Ok(None)) };
+    let Some((places, moved, bytes, order)) = best else { return Ok(Arranged::AsFound) };
     // Between neighbours of about the same value a thorough search finds no more than a quick one.
     let quick = order == Order::Value && matches!(moved, Values::Fixed(_));
     if bytes / if quick { 1 } else { SEARCH_GAIN } > room {
-        return Ok(Err(bytes));
+        return Ok(Arranged::TooLarge { bytes });
     }
     let stored = stored_at(&moved, quick.then_some(QUICK_LEVEL), tuning)?;
     if stored.bytes.len() > room {
-        return Ok(Err(stored.bytes.len()));
+        return Ok(Arranged::TooLarge { bytes: stored.bytes.len() });
     }
     let mut rank = vec![0u32; places.len()];
     places.iter().enumerate().for_each(|(to, from)| rank[*from as usize] = to as u32);
-    let Values::Fixed(old) = &dictionary.indices else { return Ok(Ok(None)) };
+    let Values::Fixed(old) = &dictionary.indices else { return Ok(Arranged::AsFound) };
     let indices = match old.width {
         1 => ranked::<1>(old.bytes(), &rank, places.len()),
         2 => ranked::<2>(old.bytes(), &rank, places.len()),
         _ => ranked::<4>(old.bytes(), &rank, places.len()),
     };
-    Ok(Ok(Some((Dictionary { indices, entries: moved }, stored, order))))
+    Ok(Arranged::By(order, Dictionary { indices, entries: moved }, stored))
 }
 
 /// Numbers of N bytes, each replaced by its rank.

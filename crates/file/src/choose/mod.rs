@@ -13,6 +13,7 @@
 mod candidates;
 mod cost;
 mod dictionary;
+mod floor;
 mod measure;
 mod numbering;
 mod pick;

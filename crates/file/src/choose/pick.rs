@@ -5,12 +5,11 @@
 //!         direct: light, general; a dictionary with each way of numbers; rows side by side
 //! ```
 
-use std::cell::OnceCell;
-
 use arrow_buffer::BooleanBuffer;
 
 use super::candidates::{self, Candidate};
-use super::dictionary::{self, Dictionary, No, Order};
+use super::dictionary::{self, Arranged, Dictionary, No, Order};
+use super::floor::Known;
 use super::measure;
 use super::preset::Weights;
 use super::repetition::Repetition;
@@ -31,10 +30,6 @@ const MIN_PART_VALUES: usize = 8192;
 const FEW: usize = 64;
 /// Values for each byte of entries, from which on their order does not matter.
 const TINY: usize = 100;
-/// What is left of the entropy of byte streams where their bytes repeat in some order.
-const ENTROPY: f64 = 0.8;
-/// What LZ4 takes of the bytes of zstd, at the least.
-const LZ4_LOSS: f64 = 1.1;
 /// Buffers start at multiples of this.
 pub(super) const BUFFER_ALIGN: usize = 64;
 /// Strings of this many bytes are compressed alone in every preset, as the official writer does.
@@ -89,10 +84,8 @@ struct Options<'a> {
     frame: Frame,
     found: Vec<(f64, Way, Considered)>,
     dictionaries: Vec<(Dictionary, StoredEntries)>,
-    /// Mean bits of the bytes of the page's own values.
-    entropy: OnceCell<f64>,
-    /// Ways to store the page's own values in chunks, and their bytes.
-    tried: Vec<(Candidate, f64)>,
+    /// Of the page's own values.
+    known: Known,
 }
 
 /// Looks at all ways to store a page that is not constant and has values of their own.
@@ -110,8 +103,7 @@ pub(super) fn pick(page: &LeafPage, tuning: &Tuning, whole: Option<Encoding>, pa
         frame,
         found: Vec::new(),
         dictionaries: Vec::new(),
-        entropy: OnceCell::new(),
-        tried: Vec::new(),
+        known: Known::default(),
     };
     let values = &page.values;
     if let Some(entries) = &page.dictionary {
@@ -121,13 +113,22 @@ pub(super) fn pick(page: &LeafPage, tuning: &Tuning, whole: Option<Encoding>, pa
         return Ok(options.sorted());
     }
     let may_part = part == Part::Whole;
-    if let Part::Of(order) = part
-        && options.part(order)?
-    {
-        return Ok(options.sorted());
+    if let Part::Of(order) = part {
+        // Numbers of one part may suit run lengths; what else there is was found wanting for all of them.
+        if matches!(values, Values::Fixed(_)) {
+            for candidate in candidates::light(values, tuning) {
+                options.direct(candidate)?;
+            }
+        }
+        if options.part(order)? {
+            return Ok(options.sorted());
+        }
+        options.found.clear();
     }
+    let valid = page.value_validity();
+    let look = Repetition::of(values, valid.as_ref());
+    let is_text = matches!(values, Values::Variable(_) | Values::LargeVariable(_));
     if let Some(encoding) = whole {
-        let is_text = matches!(values, Values::Variable(_) | Values::LargeVariable(_));
         let is_long = weights.general || measure::mean_bytes(values) >= LONG_BYTES;
         if is_text && is_long && measure::may_compress(values, tuning.thorough)? {
             // Rows that are long enough compress alone.
@@ -139,8 +140,6 @@ pub(super) fn pick(page: &LeafPage, tuning: &Tuning, whole: Option<Encoding>, pa
     }
     let is_wide = !options.found.is_empty() && measure::mean_bytes(values) > values::CHUNKED_BYTES;
     if is_wide && !weights.wide {
-        let valid = page.value_validity();
-        let look = Repetition::of(values, valid.as_ref());
         options.repeated(valid.as_ref(), look, may_part)?;
         return Ok(options.sorted());
     }
@@ -156,10 +155,7 @@ pub(super) fn pick(page: &LeafPage, tuning: &Tuning, whole: Option<Encoding>, pa
     {
         options.full_zip(light[0].encoding.clone());
     }
-    let valid = page.value_validity();
-    let look = Repetition::of(values, valid.as_ref());
     // Few different strings leave nothing else to look at; what numbers take otherwise says whether they are worth numbering.
-    let is_text = matches!(values, Values::Variable(_) | Values::LargeVariable(_));
     let first = is_text && look.is_none_or(|look| look.distinct * FEW as f64 <= values.len() as f64);
     if first && options.repeated(valid.as_ref(), look, may_part)? {
         return Ok(options.sorted());
@@ -205,34 +201,6 @@ impl Options<'_> {
         self.found.iter().map(|(cost, ..)| *cost).fold(f64::MAX, f64::min)
     }
 
-    /// What a way costs at the least, by what it costs to decode and by what is known of those that store the same chunks.
-    fn floor(&self, values: &Values, candidate: &Candidate, tried: &[(Candidate, f64)]) -> f64 {
-        let Encoding::General { scheme, values: inner, .. } = &candidate.encoding else { return 0.0 };
-        let decode = self.frame.decode_cost(values, candidate);
-        let same = |(other, _): &&(Candidate, f64)| {
-            let alike = matches!(&other.encoding, Encoding::General { scheme: Scheme::Zstd, values, .. } if values == inner);
-            alike && other.rule == candidate.rule
-        };
-        // Another level gains some percent; LZ4, which packs no bits, loses some.
-        let is_split = matches!(**inner, Encoding::ByteStreamSplit { .. });
-        let gain = match scheme {
-            Scheme::Zstd => self.weights.level_gain[usize::from(is_split)],
-            Scheme::Lz4 => LZ4_LOSS,
-        };
-        let mut bytes = tried.iter().find(same).map_or(0.0, |(_, bytes)| *bytes * gain);
-        if let (Encoding::ByteStreamSplit { .. }, Values::Fixed(v)) = (&**inner, values) {
-            // Streams of bytes that hardly repeat come down to their entropy.
-            let entropy = || measure::byte_entropy(v.bytes(), v.width);
-            let bits = if std::ptr::eq(values, &self.page.values) {
-                *self.entropy.get_or_init(entropy)
-            } else {
-                entropy()
-            };
-            bytes = bytes.max(bits / 8.0 * v.bytes().len() as f64 * ENTROPY);
-        }
-        (decode.weighed(values.len(), self.weights) + bytes) / self.weights.general_share
-    }
-
     fn add(&mut self, way: Way, name: String, estimate: Estimate) {
         let settings = match &way {
             Way::Direct(candidate) | Way::Dictionary { candidate, .. } => settings(candidate),
@@ -260,13 +228,13 @@ impl Options<'_> {
     }
 
     fn direct(&mut self, candidate: Candidate) -> Result<()> {
-        if !self.tuning.thorough
-            && self.floor(&self.page.values, &candidate, &self.tried) >= self.least_cost()
-        {
+        let values = &self.page.values;
+        let floor = self.known.floor(values, &candidate, self.frame, self.weights);
+        if !self.tuning.thorough && floor >= self.least_cost() {
             return Ok(());
         }
-        if let Some(estimate) = self.frame.estimate(&self.page.values, &candidate)? {
-            self.tried.push((candidate.clone(), estimate.bytes));
+        if let Some(estimate) = self.frame.estimate(values, &candidate)? {
+            self.known.note(&candidate, estimate.bytes);
             let name = candidate.encoding.describe();
             self.add(Way::Direct(candidate), name, estimate);
         }
@@ -311,21 +279,21 @@ impl Options<'_> {
                 // Entries that take next to nothing need no order.
                 let tiny = found.entries.byte_size() * TINY < values.len() && !self.tuning.thorough;
                 let room = self.weights.entries_bytes;
-                let moved =
-                    if tiny { Ok(None) } else { dictionary::ordered(&found, None, room, self.tuning)? };
-                let moved = match moved {
-                    Ok(moved) => moved,
-                    Err(bytes) => {
+                let moved = match tiny {
+                    true => Arranged::AsFound,
+                    false => dictionary::ordered(&found, None, room, self.tuning)?,
+                };
+                // In the order of the values numbers of neighbours are alike; worth a look where entries are few beside them.
+                let mut as_found = found.entries.len() * 4 < found.indices.len();
+                match moved {
+                    Arranged::By(_, moved, stored) => self.dictionary(moved, stored, true, !as_found)?,
+                    Arranged::AsFound => as_found = true,
+                    Arranged::TooLarge { bytes } => {
                         if may_part {
                             self.parts(valid, direct, bytes / room)?;
                         }
                         return Ok(false);
                     }
-                };
-                // In the order of the values numbers of neighbours are alike; worth a look where entries are few beside them.
-                let as_found = moved.is_none() || found.entries.len() * 4 < found.indices.len();
-                if let Some((moved, stored, _)) = moved {
-                    self.dictionary(moved, stored, true, !as_found)?;
                 }
                 if as_found {
                     let stored = dictionary::stored_as_found(&found.entries, self.tuning)?;
@@ -354,14 +322,14 @@ impl Options<'_> {
         }
         let extra = stored.bytes.len().next_multiple_of(BUFFER_ALIGN) as f64;
         let looked_up = if matches!(found.entries, Values::Fixed(_)) { 0.5 } else { 2.0 };
-        let mut tried = Vec::new();
+        let mut known = Known::default();
         for candidate in ways {
-            let floor = self.floor(&found.indices, &candidate, &tried) + extra;
-            if !self.tuning.thorough && floor > extra && floor >= self.least_cost() {
+            let floor = known.floor(&found.indices, &candidate, self.frame, self.weights);
+            if !self.tuning.thorough && floor > 0.0 && floor + extra >= self.least_cost() {
                 continue;
             }
             let Some(mut estimate) = self.frame.estimate(&found.indices, &candidate)? else { continue };
-            tried.push((candidate.clone(), estimate.bytes));
+            known.note(&candidate, estimate.bytes);
             estimate.bytes += extra;
             estimate.decode.value += looked_up;
             estimate.decode.point += 20.0;
@@ -387,15 +355,15 @@ impl Options<'_> {
         };
         let room = self.weights.entries_bytes;
         match dictionary::ordered(&found, Some(order), room, self.tuning)? {
-            Ok(Some((moved, stored, _))) => self.dictionary(moved, stored, true, true)?,
-            Ok(None) => {
+            Arranged::By(_, moved, stored) => self.dictionary(moved, stored, true, true)?,
+            Arranged::AsFound => {
                 let stored = dictionary::stored(&found.entries, None, self.tuning)?;
                 if stored.bytes.len() > room {
                     return Ok(false);
                 }
                 self.dictionary(found, stored, false, true)?;
             }
-            Err(_) => return Ok(false),
+            Arranged::TooLarge { .. } => return Ok(false),
         }
         Ok(!self.found.is_empty())
     }
@@ -422,12 +390,12 @@ impl Options<'_> {
                     let room = self.weights.entries_bytes;
                     let (numbers, stored, order) = match dictionary::ordered(&found, None, room, self.tuning)?
                     {
-                        Ok(Some((moved, stored, order))) => (moved.indices, stored, order),
-                        Ok(None) => {
+                        Arranged::By(order, moved, stored) => (moved.indices, stored, order),
+                        Arranged::AsFound => {
                             let stored = dictionary::stored(&found.entries, None, self.tuning)?;
                             (found.indices, stored, Order::Found)
                         }
-                        Err(bytes) => {
+                        Arranged::TooLarge { bytes } => {
                             // Half of the rows have more than half of the entries.
                             least_parts = parts * bytes / room;
                             continue;

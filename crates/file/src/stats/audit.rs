@@ -20,8 +20,7 @@ use std::ops::Range;
 use super::collect::PageValues;
 use super::extent::{Long, Slots};
 use super::{Bound, ColumnFacts, Facts, Value, cut};
-use crate::Result;
-use crate::page::{LeafData, LevelScheme, RowSlots};
+use crate::page::{LeafData, RowSlots};
 use crate::schema::Order;
 
 /// Faults of one column that are told apart.
@@ -35,8 +34,6 @@ pub(crate) struct Audit<'a> {
     facts: &'a ColumnFacts,
     order: Order,
     num_rows: u64,
-    /// Slots of a row, where there are no lists.
-    scale: usize,
     /// Rows before are done with.
     next_row: u64,
     /// Of the zone that the next row is in.
@@ -64,13 +61,12 @@ struct Found {
 }
 
 impl<'a> Audit<'a> {
-    /// For a leaf of a file of `num_rows` rows with `scale` slots each where there are no lists.
-    pub(crate) fn new(facts: &'a ColumnFacts, order: Order, num_rows: u64, scale: usize) -> Self {
+    /// For a leaf of a file of `num_rows` rows.
+    pub(crate) fn new(facts: &'a ColumnFacts, order: Order, num_rows: u64) -> Self {
         Self {
             facts,
             order,
             num_rows,
-            scale,
             next_row: 0,
             zone: Found::default(),
             file: Found::default(),
@@ -79,16 +75,9 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// Looks at the first `num_rows` rows of `leaf`, of which the first is number `first_row` of the file. Rows looked at before
+    /// Looks at the first `num_rows` rows of `leaf`, which have these slots and of which the first is number `first_row` of the file. Rows looked at before
     /// are passed over.
-    pub(crate) fn look(
-        &mut self,
-        first_row: u64,
-        num_rows: usize,
-        leaf: &LeafData,
-        scheme: &LevelScheme,
-    ) -> Result<()> {
-        let slots = RowSlots::of(leaf, scheme, self.scale, num_rows)?;
+    pub(crate) fn look(&mut self, first_row: u64, num_rows: usize, leaf: &LeafData, slots: &RowSlots) {
         let values = values_of(leaf, self.order);
         let end = first_row.saturating_add(num_rows as u64).min(self.num_rows);
         self.pass_over(first_row);
@@ -100,17 +89,10 @@ impl<'a> Audit<'a> {
             self.add(&found, 1);
             self.advance(stop);
         }
-        Ok(())
     }
 
     /// Looks at the first row of `leaf`, which every one of `rows` is like.
-    pub(crate) fn look_alike(
-        &mut self,
-        rows: Range<u64>,
-        leaf: &LeafData,
-        scheme: &LevelScheme,
-    ) -> Result<()> {
-        let slots = RowSlots::of(leaf, scheme, self.scale, 1)?;
+    pub(crate) fn look_alike(&mut self, rows: Range<u64>, leaf: &LeafData, slots: &RowSlots) {
         let slots = Slots { range: slots.row(0), valid: slots.validity() };
         let found = values_of(leaf, self.order).facts(self.order, &slots, Long::Whole);
         let end = rows.end.min(self.num_rows);
@@ -120,7 +102,6 @@ impl<'a> Audit<'a> {
             self.add(&found, stop - self.next_row);
             self.advance(stop);
         }
-        Ok(())
     }
 
     /// Every fault found, each with its zone; rows that were not looked at are passed over.

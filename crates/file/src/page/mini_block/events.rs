@@ -27,21 +27,8 @@ impl EventIndex {
     /// `max_visible`.
     pub(super) fn count(&mut self, rep: &[u16], def: &[u16], max_rep: u16, max_visible: u16) {
         (self.max_rep, self.max_visible) = (max_rep, max_visible);
-        let sums = |sums: &mut Vec<u32>, levels: &[u16], is: &dyn Fn(&[u16]) -> u32| {
-            sums.clear();
-            sums.push(0);
-            let mut sum = 0;
-            for block in levels.chunks(BLOCK) {
-                sum += is(block);
-                sums.push(sum);
-            }
-        };
-        sums(&mut self.starts, rep, &|block| {
-            block.iter().map(|r| u16::from(*r == max_rep)).sum::<u16>().into()
-        });
-        sums(&mut self.visible, def, &|block| {
-            block.iter().map(|d| u16::from(*d <= max_visible)).sum::<u16>().into()
-        });
+        count_blocks(&mut self.starts, rep, |r| r == max_rep);
+        count_blocks(&mut self.visible, def, |d| d <= max_visible);
     }
 
     pub(super) fn num_starts(&self) -> usize {
@@ -81,6 +68,17 @@ impl EventIndex {
         let block = event / BLOCK;
         let inside = &def[block * BLOCK..event];
         self.visible[block] as usize + inside.iter().filter(|d| **d <= self.max_visible).count()
+    }
+}
+
+/// How many of the levels before each block, and of all, are such.
+fn count_blocks(sums: &mut Vec<u32>, levels: &[u16], is: impl Fn(u16) -> bool) {
+    sums.clear();
+    sums.push(0);
+    let mut sum = 0;
+    for block in levels.chunks(BLOCK) {
+        sum += u32::from(block.iter().map(|level| u16::from(is(*level))).sum::<u16>());
+        sums.push(sum);
     }
 }
 

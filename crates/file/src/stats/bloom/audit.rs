@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::collect::Hashes;
 use super::read::ColumnBlooms;
-use crate::Result;
-use crate::page::{LeafData, LevelScheme, RowSlots};
+use crate::page::{LeafData, RowSlots};
 use crate::schema::Order;
 use crate::stats::extent::Slots;
 
@@ -31,14 +30,7 @@ impl BloomAudit {
     }
 
     /// Looks at the first `num_rows` rows of `leaf`, of which the first is number `first_row` of the file.
-    pub(crate) fn look(
-        &mut self,
-        first_row: u64,
-        num_rows: usize,
-        leaf: &LeafData,
-        scheme: &LevelScheme,
-    ) -> Result<()> {
-        let slots = RowSlots::of(leaf, scheme, self.scale, num_rows)?;
+    pub(crate) fn look(&mut self, first_row: u64, num_rows: usize, leaf: &LeafData, slots: &RowSlots) {
         let hashes = hashes_of(leaf, self.order);
         let zone_rows = self.blooms.zone_rows.max(1);
         let end = first_row.saturating_add(num_rows as u64);
@@ -58,17 +50,10 @@ impl BloomAudit {
             }
             at = stop;
         }
-        Ok(())
     }
 
     /// Looks at the first row of `leaf`, which every one of `rows` is like.
-    pub(crate) fn look_alike(
-        &mut self,
-        rows: Range<u64>,
-        leaf: &LeafData,
-        scheme: &LevelScheme,
-    ) -> Result<()> {
-        let slots = RowSlots::of(leaf, scheme, self.scale, 1)?;
+    pub(crate) fn look_alike(&mut self, rows: Range<u64>, leaf: &LeafData, slots: &RowSlots) {
         let hashes = hashes_of(leaf, self.order);
         let zone_rows = self.blooms.zone_rows.max(1);
         let end = rows.end.min(self.num_rows).div_ceil(zone_rows).min(self.blooms.num_zones);
@@ -81,7 +66,6 @@ impl BloomAudit {
                 }
             }
         }
-        Ok(())
     }
 
     fn lacks(&self, zone: u64, hash: Option<u64>) -> bool {
