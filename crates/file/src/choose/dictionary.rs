@@ -213,7 +213,7 @@ fn indices(entries: usize, numbers: impl ExactSizeIterator<Item = u32>) -> Value
 /// What putting entries in order came to.
 pub(super) enum Arranged {
     /// An order: the dictionary, and its entries as they are stored.
-    By(Order, Dictionary, StoredEntries),
+    By(Order, Box<(Dictionary, StoredEntries)>),
     /// No order is worth it.
     AsFound,
     /// The entries take about so many bytes, more than there is room for.
@@ -264,7 +264,7 @@ pub(super) fn ordered(
         2 => ranked::<2>(old.bytes(), &rank, places.len()),
         _ => ranked::<4>(old.bytes(), &rank, places.len()),
     };
-    Ok(Arranged::By(order, Dictionary { indices, entries: moved }, stored))
+    Ok(Arranged::By(order, Box::new((Dictionary { indices, entries: moved }, stored))))
 }
 
 /// Numbers of N bytes, each replaced by its rank.

@@ -286,7 +286,10 @@ impl Options<'_> {
                 // In the order of the values numbers of neighbours are alike; worth a look where entries are few beside them.
                 let mut as_found = found.entries.len() * 4 < found.indices.len();
                 match moved {
-                    Arranged::By(_, moved, stored) => self.dictionary(moved, stored, true, !as_found)?,
+                    Arranged::By(_, moved) => {
+                        let (moved, stored) = *moved;
+                        self.dictionary(moved, stored, true, !as_found)?;
+                    }
                     Arranged::AsFound => as_found = true,
                     Arranged::TooLarge { bytes } => {
                         if may_part {
@@ -355,7 +358,10 @@ impl Options<'_> {
         };
         let room = self.weights.entries_bytes;
         match dictionary::ordered(&found, Some(order), room, self.tuning)? {
-            Arranged::By(_, moved, stored) => self.dictionary(moved, stored, true, true)?,
+            Arranged::By(_, moved) => {
+                let (moved, stored) = *moved;
+                self.dictionary(moved, stored, true, true)?;
+            }
             Arranged::AsFound => {
                 let stored = dictionary::stored(&found.entries, None, self.tuning)?;
                 if stored.bytes.len() > room {
@@ -390,7 +396,10 @@ impl Options<'_> {
                     let room = self.weights.entries_bytes;
                     let (numbers, stored, order) = match dictionary::ordered(&found, None, room, self.tuning)?
                     {
-                        Arranged::By(order, moved, stored) => (moved.indices, stored, order),
+                        Arranged::By(order, moved) => {
+                            let (moved, stored) = *moved;
+                            (moved.indices, stored, order)
+                        }
                         Arranged::AsFound => {
                             let stored = dictionary::stored(&found.entries, None, self.tuning)?;
                             (found.indices, stored, Order::Found)
