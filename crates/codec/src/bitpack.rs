@@ -80,12 +80,14 @@ pub fn unpack_one<T: Word>(width: usize, packed: &[u8], index: usize) -> Result<
     Ok(T::narrow(value & (u64::MAX >> (64 - width))))
 }
 
-/// Loads the word that a value begins in and says something of it, so that the word is in the cache when the
-/// value is wanted. Callers with many values to unpack load all of them first: the loads do not wait for
-/// each other.
-pub fn touch_one<T: Word>(width: usize, packed: &[u8], index: usize) -> u8 {
-    let Place { lanes, lane, word, .. } = Place::of::<T>(width, index % GROUP);
-    packed.get((word * lanes + lane) * T::BYTES).copied().unwrap_or(0)
+/// Starts to load the words that a value is in, see [`prefetch`](crate::prefetch).
+#[inline]
+pub fn prefetch_one<T: Word>(width: usize, packed: &[u8], index: usize) {
+    let Place { lanes, lane, word, shift } = Place::of::<T>(width, index % GROUP);
+    crate::prefetch(packed, (word * lanes + lane) * T::BYTES);
+    if shift + width > T::BITS {
+        crate::prefetch(packed, ((word + 1) * lanes + lane) * T::BYTES);
+    }
 }
 
 /// Where a value is in its packed group.

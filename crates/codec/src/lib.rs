@@ -10,6 +10,7 @@
 //! byte_stream_split   all first bytes, all second bytes, …
 //! bits                levels and bitmaps, 64 at a time
 //! strings             short strings looked up by index
+//! prefetch            memory asked for before it is needed
 //! zstd_frame          zstd with block borders where the data changes its nature
 //! ```
 //!
@@ -32,11 +33,13 @@ pub mod bitpack;
 pub mod bits;
 pub mod byte_stream_split;
 pub mod fsst;
+mod prefetch;
 pub mod rle;
 pub mod strings;
 mod word;
 pub mod zstd_frame;
 
+pub use prefetch::prefetch;
 pub use word::{Word, bytes_of, bytes_of_mut, words, words_mut};
 
 /// Bytes that contradict their encoding: what was expected and what was found.

@@ -23,7 +23,7 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Batches smaller than this are not worth a region of their own.
 const LEAST_BYTES: usize = 2 * HUGE_PAGE;
 /// Pieces smaller than this come from the ordinary allocator.
-const LEAST_PIECE: usize = 16 << 10;
+const LEAST_PIECE: usize = 1 << 10;
 /// Cache lines, and more than any type's alignment.
 const PIECE_ALIGN: usize = 64;
 /// Bytes of regions that wait for a later batch, all threads together.

@@ -105,16 +105,17 @@ pub(super) fn decode_inline_points(
     })
 }
 
-/// Loads the word that a value of an inline group begins in.
-pub(super) fn touch_inline(width_bytes: usize, data: &[u8], num_values: usize, point: usize) -> u8 {
-    let touch = || {
+/// Starts to load the words that values of an inline group are in.
+pub(super) fn prefetch_inline(width_bytes: usize, data: &[u8], num_values: usize, points: &[Range<u32>]) {
+    let prefetch = || {
         with_word!(width_bytes, T => {
             let Inline { width, packed } = Inline::parse::<T>(data, num_values)?;
-            Ok(bitpack::touch_one::<T>(width, packed, point))
+            points.iter().for_each(|p| bitpack::prefetch_one::<T>(width, packed, p.start as usize));
+            Ok(())
         })
     };
     // What is wrong with the chunk is said by whoever decodes it.
-    touch().unwrap_or(0)
+    let _: Result<()> = prefetch();
 }
 
 pub(super) fn encode_inline(width_bytes: usize, values: &Values, range: Range<usize>) -> Result<Vec<u8>> {

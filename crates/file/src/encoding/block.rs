@@ -12,8 +12,7 @@
 use super::fixed_size_list::ListCodec;
 use super::mini_block::offset_bits_of;
 use super::runs::RunsCodec;
-use super::scratch::Lent;
-use super::{Encoding, Scratch, ValueType, Values, bitpacking, flat, general, rle, variable};
+use super::{Encoding, Lent, Scratch, ValueType, Values, bitpacking, flat, general, rle, variable};
 use crate::error::corrupt;
 use crate::{Error, Limits, Result};
 
@@ -26,7 +25,7 @@ pub(crate) fn decode_block(
     limits: &Limits,
 ) -> Result<Values> {
     let mut out = Values::new(shape, 0);
-    decode(encoding, data, num_values, shape, limits, &mut out, &mut Scratch::default())?;
+    decode(encoding, data, num_values, shape, limits, &mut out, &mut Lent::take())?;
     debug_assert_eq!(out.len(), num_values);
     Ok(out)
 }

@@ -11,7 +11,7 @@ use pennon_codec::{bitpack, bits, bytes_of, bytes_of_mut, rle as runs};
 
 use super::bitpacking::{Inline, OutOfLine};
 use super::runs::RunsCodec;
-use super::{Encoding, Scratch, bitpacking, block, flat, general, rle};
+use super::{Encoding, Lent, Scratch, bitpacking, block, flat, general, rle};
 use crate::error::corrupt;
 use crate::{Error, Limits, Result};
 
@@ -84,56 +84,62 @@ fn decode(
     Ok(())
 }
 
-/// Level `index` of the `num_levels` levels of a block.
-pub(crate) fn level_at(
+/// Hands the levels at `points`, which must not fall, of the `num_levels` of a block to `take`.
+pub(crate) fn levels_at(
     encoding: &Encoding,
     data: &[u8],
     num_levels: usize,
-    index: usize,
+    points: impl Iterator<Item = u32> + Clone,
     limits: &Limits,
-) -> Result<u16> {
-    if index >= num_levels {
-        return Err(Error::invalid(format!("level {index} of {num_levels}")));
+    mut take: impl FnMut(u16),
+) -> Result<()> {
+    if let Some(point) = points.clone().find(|point| *point as usize >= num_levels) {
+        return Err(Error::invalid(format!("level {point} of {num_levels}")));
     }
     match encoding {
         Encoding::Flat { bits: 16 } => {
             flat::check(2, data, num_levels)?;
-            Ok(u16::from_le_bytes([data[index * 2], data[index * 2 + 1]]))
+            let words = data.as_chunks::<2>().0;
+            points.for_each(|point| take(u16::from_le_bytes(words[point as usize])));
         }
         Encoding::InlineBitpacking { bits: 16 } => {
             let Inline { width, packed } = Inline::parse::<u16>(data, num_levels)?;
-            Ok(bitpack::unpack_one(width, packed, index)?)
+            for point in points {
+                take(bitpack::unpack_one(width, packed, point as usize)?);
+            }
         }
         Encoding::OutOfLineBitpacking { bits: 16, packed_bits } => {
-            OutOfLine::parse::<u16>(usize::from(*packed_bits), data, num_levels)?.value_at(num_levels, index)
+            let packed = OutOfLine::parse::<u16>(usize::from(*packed_bits), data, num_levels)?;
+            for point in points {
+                take(packed.value_at(num_levels, point as usize)?);
+            }
         }
         Encoding::Rle { bits: 16 } => {
             let [values, lengths] = rle::split_block(2, data)?;
             rle::check_exact(lengths, num_levels)?;
-            let Ok(point) = u32::try_from(index) else {
-                return Err(Error::unsupported(format!("level {index} of {num_levels} run-length levels")));
-            };
-            let mut level = 0;
-            runs::expand_points(values, lengths, &[point], |l| level = l)?;
-            Ok(level)
+            runs::expand_points(values, lengths, points, take)?;
         }
         Encoding::Runs { values, lengths } => {
             let codec = RunsCodec::new(values, lengths, 2)?;
-            let runs = codec.open(&rle::split(data)?, limits, &mut Scratch::default())?;
+            let runs = codec.open(&rle::split(data)?, limits, &mut Lent::take())?;
             runs.check(num_levels, true)?;
-            let Ok(point) = u32::try_from(index) else {
-                return Err(Error::unsupported(format!("level {index} of {num_levels} run-length levels")));
-            };
-            let mut level = 0;
-            runs.points(&[point], |l| level = u16::from_le_bytes([l[0], l[1]]))?;
-            Ok(level)
+            let points: Vec<u32> = points.collect();
+            runs.points(&points, |l| take(u16::from_le_bytes([l[0], l[1]])))?;
         }
         Encoding::General { scheme, values, .. } => {
-            let bytes = general::decompress(*scheme, data, limits.buffer_bytes, &mut Scratch::default())?;
-            level_at(values, &bytes, num_levels, index, limits)
+            let bytes = general::decompress(*scheme, data, limits.buffer_bytes, &mut Lent::take())?;
+            let mut levels = Vec::new();
+            decode(values, &bytes, num_levels, &mut levels, limits, &mut None)?;
+            for point in points {
+                let Some(level) = levels.get(point as usize) else {
+                    corrupt!("{} levels decoded in a block of {num_levels}", levels.len())
+                };
+                take(*level);
+            }
         }
         other => corrupt!("levels described as {}", other.describe()),
     }
+    Ok(())
 }
 
 /// Appends the validity of `num_levels` levels, a value being there when its level is at most
@@ -236,7 +242,7 @@ pub(crate) fn encode_levels(encoding: &Encoding, levels: &[u16]) -> Result<Vec<u
         Encoding::General { scheme, level, values } => {
             let inner = encode_levels(values, levels)?;
             let mut out = Vec::new();
-            general::compress(*scheme, *level, &inner, &mut out, &mut Scratch::default())?;
+            general::compress(*scheme, *level, &inner, &mut out, &mut Lent::take())?;
             Ok(out)
         }
         other => Err(Error::invalid(format!("levels described as {}", other.describe()))),

@@ -16,15 +16,17 @@
 
 use std::ops::Range;
 
+use pennon_codec::prefetch;
+
 use super::detached::DetachedCodec;
 use super::fixed_size_list::ListCodec;
 use super::fsst::FsstCodec;
 use super::general::Content;
 use super::packed_struct::StructCodec;
 use super::runs::{self, RunsCodec};
-use super::scratch::Lent;
+
 use super::{
-    Encoding, Purpose, Scheme, Scratch, ValueType, Values, bitpacking, block, byte_stream_split, flat,
+    Encoding, Lent, Purpose, Scheme, Scratch, ValueType, Values, bitpacking, block, byte_stream_split, flat,
     general, rle, variable,
 };
 use crate::error::corrupt;
@@ -340,15 +342,35 @@ impl ChunkReader {
         self.codec.decode_points(buffers, num_values, points, self.max_bytes, out, scratch)
     }
 
-    /// Loads what a value at `point` is found by, see [`bitpack::touch_one`](pennon_codec::bitpack::touch_one).
-    pub(crate) fn touch(&self, buffers: &[&[u8]], num_values: usize, point: usize) -> u8 {
-        let Some(first) = buffers.first() else { return 0 };
-        let at = |width: usize| first.get(point.saturating_mul(width)).copied().unwrap_or(0);
+    /// Starts to load what the first value of each of `parts` is found by, see [`prefetch`].
+    pub(crate) fn prefetch(&self, buffers: &[&[u8]], num_values: usize, parts: &[Range<u32>]) {
+        let Some(first) = buffers.first() else { return };
+        let each = |width: usize| {
+            parts.iter().for_each(|part| prefetch(first, (part.start as usize).saturating_mul(width)));
+        };
         match &self.codec {
-            ChunkCodec::InlineBitpacking(width) => bitpacking::touch_inline(*width, first, num_values, point),
-            ChunkCodec::Flat(width) => at(*width),
-            ChunkCodec::Variable { wide } | ChunkCodec::Fsst { wide, .. } => at(if *wide { 8 } else { 4 }),
-            _ => 0,
+            ChunkCodec::InlineBitpacking(width) => {
+                bitpacking::prefetch_inline(*width, first, num_values, parts)
+            }
+            ChunkCodec::Flat(width) => each(*width),
+            ChunkCodec::Variable { wide } | ChunkCodec::Fsst { wide, .. } => each(if *wide { 8 } else { 4 }),
+            ChunkCodec::Rle(_) => buffers.iter().for_each(|buffer| prefetch(buffer, 0)),
+            _ => {}
+        }
+    }
+
+    /// Starts to load where the bytes of strings are, once [`Self::prefetch`] had time for their offsets.
+    pub(crate) fn prefetch_bytes(&self, buffers: &[&[u8]], parts: &[Range<u32>]) {
+        let (ChunkCodec::Variable { wide: false } | ChunkCodec::Fsst { wide: false, .. }, Some(first)) =
+            (&self.codec, buffers.first())
+        else {
+            return;
+        };
+        for part in parts {
+            let Some(offset) = first.get(part.start as usize * 4..).and_then(|b| b.first_chunk::<4>()) else {
+                return;
+            };
+            prefetch(first, u32::from_le_bytes(*offset) as usize);
         }
     }
 

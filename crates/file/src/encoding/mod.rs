@@ -56,14 +56,14 @@ pub(crate) use block::{decode_block, encode_block};
 pub(crate) use dictionary::append_dictionary;
 pub(crate) use fsst::{FsstCodec, train_fsst};
 pub(crate) use general::{compress, decompress};
-pub(crate) use levels::{append_validity, count_rle_levels, decode_levels, encode_levels, level_at};
+pub(crate) use levels::{append_validity, count_rle_levels, decode_levels, encode_levels, levels_at};
 #[cfg(test)]
 pub(crate) use mini_block::encode_chunk;
 pub(crate) use mini_block::{ChunkReader, ChunkWriter};
 #[cfg(test)]
 pub(crate) use per_value::encode_value;
 pub(crate) use per_value::{ValueReader, ValueWriter};
-pub(crate) use scratch::Scratch;
+pub(crate) use scratch::{Lent, Scratch};
 pub(crate) use sequence::{Sequence, has_payload};
 pub(crate) use values::{FixedValues, ListValues, Offset, ValueType, Values, VariableValues};
 

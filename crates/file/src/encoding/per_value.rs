@@ -12,7 +12,7 @@ use super::fixed_size_list::ListCodec;
 use super::fsst::FsstCodec;
 use super::mini_block::offset_bits_of;
 use super::packed_struct::{StructCodec, VariableStructCodec};
-use super::{Encoding, Purpose, Scheme, Scratch, ValueType, Values, flat, general, variable};
+use super::{Encoding, Lent, Purpose, Scheme, Scratch, ValueType, Values, flat, general, variable};
 use crate::error::corrupt;
 use crate::{Error, Limits, Result};
 
@@ -240,7 +240,7 @@ impl ValueReader {
 /// Encodes the values of a page.
 pub(crate) struct ValueWriter {
     codec: ValueCodec,
-    scratch: Scratch,
+    scratch: Lent,
 }
 
 impl std::fmt::Debug for ValueWriter {
@@ -253,7 +253,7 @@ impl ValueWriter {
     /// Prepares for values of `shape`.
     pub(crate) fn new(encoding: &Encoding, shape: &ValueType) -> Result<Self> {
         let codec = ValueCodec::new(encoding, shape, Purpose::Write)?;
-        Ok(Self { codec, scratch: Scratch::default() })
+        Ok(Self { codec, scratch: Lent::take() })
     }
 
     /// Stored bytes of every value; nothing if they vary.

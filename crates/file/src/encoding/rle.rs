@@ -65,7 +65,7 @@ pub(super) fn decode_points(
     let out = out.fixed_mut(width)?;
     with_word!(width, T => {
         let mut slots = out.grow(points.len()).chunks_exact_mut(width);
-        rle::expand_points::<T>(values, lengths, points, |v| {
+        rle::expand_points::<T>(values, lengths, points.iter().copied(), |v| {
             if let Some(slot) = slots.next() {
                 slot.copy_from_slice(bytes_of(&[v]));
             }

@@ -51,16 +51,16 @@ impl std::fmt::Debug for Scratch {
 }
 
 /// A [`Scratch`] of this thread's, given back when dropped: compression contexts are dear to make, and pages of a few thousand values
-/// need them for every way to store them that is tried.
-#[derive(Debug, Default)]
-pub(super) struct Lent(Scratch);
+/// need them, to be read and for every way to store them that is tried.
+#[derive(Debug)]
+pub(crate) struct Lent(Scratch);
 
 thread_local! {
     static IDLE: RefCell<Vec<Scratch>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Lent {
-    pub(super) fn take() -> Self {
+    pub(crate) fn take() -> Self {
         let mut scratch = IDLE.try_with(|idle| idle.borrow_mut().pop()).ok().flatten().unwrap_or_default();
         // What one page has taught says nothing of the next.
         scratch.borders = BorderHabit::default();
@@ -68,11 +68,20 @@ impl Lent {
     }
 }
 
+impl Default for Lent {
+    fn default() -> Self {
+        Self::take()
+    }
+}
+
 impl Drop for Lent {
     fn drop(&mut self) {
         /// Kept by a thread at most.
         const KEEP: usize = 2;
-        let scratch = std::mem::take(&mut self.0);
+        /// The largest buffer that outlives a page.
+        const KEEP_BYTES: usize = 1 << 20;
+        let mut scratch = std::mem::take(&mut self.0);
+        scratch.buffers.retain(|buffer| buffer.capacity() <= KEEP_BYTES);
         // A thread that ends has no place for it any more.
         let _ = IDLE.try_with(|idle| {
             let mut idle = idle.borrow_mut();

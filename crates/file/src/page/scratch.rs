@@ -1,12 +1,12 @@
 //! Buffers that decoding reuses from chunk to chunk, so that none is allocated per chunk.
 
 use super::mini_block::EventIndex;
-use crate::encoding::{Scratch, Values};
+use crate::encoding::{Lent, Values};
 
 /// Working memory of one decoder.
 #[derive(Debug, Default)]
 pub(crate) struct PageScratch {
-    pub(crate) encoding: Scratch,
+    pub(crate) encoding: Lent,
     /// Indices into a page dictionary.
     pub(crate) indices: Option<Values>,
     /// A whole chunk, where only parts of it are wanted.

@@ -28,16 +28,32 @@ pub(crate) struct Projected {
     pub(crate) blobs: Vec<usize>,
 }
 
+/// Arrow bytes that a row is expected to take, above zero. To find them looks at a page of every column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowBytes(f64);
+
+impl RowBytes {
+    /// Rows that a batch of `budget` bytes is expected to hold, at least 1.
+    pub(crate) fn rows_in(self, budget: usize) -> u64 {
+        ((budget as f64 / self.0) as u64).max(1)
+    }
+
+    /// Memory for a batch of `count` rows, of at most `budget` bytes.
+    pub(crate) fn arena(self, count: usize, budget: usize) -> Arena {
+        Arena::new(((count as f64 * self.0) as usize).min(budget))
+    }
+}
+
 impl Projected {
     /// Rows from `row` on that a batch of `budget` bytes is expected to hold, at least 1.
     pub(crate) fn rows_for(&self, row: u64, budget: usize) -> u64 {
-        ((budget as f64 / self.bytes_per_row(row)) as u64).max(1)
+        self.row_bytes(row).rows_in(budget)
     }
 
-    /// A guess of the Arrow bytes of one row near `row`; above zero.
-    fn bytes_per_row(&self, row: u64) -> f64 {
+    /// A guess of the Arrow bytes of one row near `row`.
+    pub(crate) fn row_bytes(&self, row: u64) -> RowBytes {
         let per_row: f64 = self.columns.iter().map(|c| c.bytes_per_row(row)).sum();
-        (per_row + self.blob_bytes_per_row()).max(1.0 / 64.0)
+        RowBytes((per_row + self.blob_bytes_per_row()).max(1.0 / 64.0))
     }
 
     /// A guess of the bytes of blobs in one row: no more than the file has, whatever else is in it.
@@ -56,11 +72,6 @@ impl Projected {
         let least = rows.start + (rows.end - rows.start).div_ceil(8);
         let edges = self.columns.iter().filter_map(|c| c.slice_end(rows.start));
         edges.filter(|edge| *edge >= least).fold(rows.end, u64::min)
-    }
-
-    /// Memory for a batch of `count` rows near `row`, of at most `budget` bytes.
-    pub(crate) fn arena(&self, row: u64, count: usize, budget: usize) -> Arena {
-        Arena::new(((count as f64 * self.bytes_per_row(row)) as usize).min(budget))
     }
 
     /// Decodes `rows` of every column. The data of a column may end early, at its share of the budget.
@@ -180,7 +191,7 @@ impl Projected {
         if self.columns.is_empty() || asked == 0 {
             return Ok((self.build(Vec::new(), asked, budget, &Arena::default())?, asked as u64));
         }
-        let arena = self.arena(rows.start, asked, budget);
+        let arena = self.row_bytes(rows.start).arena(asked, budget);
         let mut leaves = self.read(&[rows], budget, &arena)?;
         let count = self.common_rows(&leaves, asked);
         let count = self.fetch_blobs(&mut leaves, count, budget, &arena)?;

@@ -28,7 +28,7 @@ pub(super) fn rows_of(
     budget: usize,
 ) -> Result<RecordBatch> {
     from.admit_row()?;
-    let arena = from.arena(ranges[0].start, count, budget);
+    let arena = from.row_bytes(ranges[0].start).arena(count, budget);
     let joined = Joined::of(ranges, count);
     let is_joined =
         |column: &Column| column.scheme.has_lists() && column.bytes_per_row(ranges[0].start) <= NARROW_BYTES;

@@ -139,15 +139,15 @@ impl TakeBatches {
     fn leaves(&self) -> Result<(Vec<LeafData>, usize, Arena)> {
         let left = &self.rows[self.done..];
         let mut count = left.len().min(MAX_ROWS).min(self.most.max(1));
-        count = count
-            .min(usize::try_from(self.projected.rows_for(left[0], self.batch_bytes)).unwrap_or(MAX_ROWS));
+        let row_bytes = self.projected.row_bytes(left[0]);
+        count = count.min(usize::try_from(row_bytes.rows_in(self.batch_bytes)).unwrap_or(MAX_ROWS));
         loop {
             let asked = &left[..count];
             if self.projected.columns.is_empty() {
                 return Ok((Vec::new(), count, Arena::default()));
             }
             let order = Order::of(asked);
-            let arena = self.projected.arena(asked[0], count, self.batch_bytes);
+            let arena = row_bytes.arena(count, self.batch_bytes);
             // Where rows are asked out of order, what is read first is not what is handed out.
             let first = if order.positions.is_none() { arena.clone() } else { Arena::default() };
             let leaves = self.projected.read(&order.ranges, self.batch_bytes, &first)?;

@@ -25,7 +25,7 @@
 
 use super::bytes::{Cursor, push_number, push_value};
 use super::{Bound, Facts, Value};
-use crate::encoding::{Scheme, Scratch, decompress};
+use crate::encoding::{Lent, Scheme, decompress};
 use crate::error::corrupt;
 use crate::schema::Order;
 use crate::{Error, Limits, Result};
@@ -189,7 +189,7 @@ pub(super) fn parse(subject: &Subject, message: &[u8], limits: &Limits) -> Resul
     match *form {
         PLAIN => parse_body(subject, body, bytes),
         ZSTD => {
-            let body = decompress(Scheme::Zstd, body, limits.buffer_bytes, &mut Scratch::default())?;
+            let body = decompress(Scheme::Zstd, body, limits.buffer_bytes, &mut Lent::take())?;
             parse_body(subject, &body, bytes)
         }
         form => corrupt!("statistics of form {form}; 0 and 1 are known"),

@@ -12,7 +12,7 @@
 //!
 //! See docs/format/planar.md, "Sequences".
 
-use super::super::{Encoding, Scratch, ValueType, Values, block, rle};
+use super::super::{Encoding, Lent, ValueType, Values, block, rle};
 use super::{Runs, Sequence};
 use crate::error::corrupt;
 use crate::{Error, Limits, Result};
@@ -165,7 +165,7 @@ fn words(encoding: &Encoding, data: &[u8], len: u64, bits: u8, limits: &Limits) 
     block::admit(count, 8, limits)?;
     let shape = ValueType::Fixed(width);
     let mut words = Values::new(&shape, 0);
-    block::decode(encoding, data, count, &shape, limits, &mut words, &mut Scratch::default())?;
+    block::decode(encoding, data, count, &shape, limits, &mut words, &mut Lent::take())?;
     Ok(Sequence::Listed(match width {
         4 => words.fixed_bytes(4)?.as_chunks().0.iter().map(|w| u32::from_le_bytes(*w).into()).collect(),
         _ => words.fixed_bytes(8)?.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w)).collect(),

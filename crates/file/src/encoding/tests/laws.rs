@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::sample::{Cell, Random, block, cells, column, mini_block, per_value, shapes};
 use crate::encoding::{
     ChunkReader, ChunkWriter, Encoding, Scratch, ValueReader, ValueType, ValueWriter, Values,
-    append_dictionary, append_validity, decode_block, decode_levels, encode_block, encode_levels, level_at,
+    append_dictionary, append_validity, decode_block, decode_levels, encode_block, encode_levels, levels_at,
 };
 use crate::{ErrorKind, Limits};
 
@@ -264,10 +264,11 @@ proptest! {
             let mut out = vec![7];
             decode_levels(&e, &data, levels.len(), &mut out, &limits()).unwrap();
             prop_assert_eq!(&out[1..], &levels[..], "{}", e.describe());
-            for _ in 0..levels.len().min(5) {
-                let i = random.below(levels.len());
-                prop_assert_eq!(level_at(&e, &data, levels.len(), i, &limits()).unwrap(), levels[i]);
-            }
+            let mut points: Vec<u32> = (0..levels.len().min(5)).map(|_| random.below(levels.len()) as u32).collect();
+            points.sort_unstable();
+            let mut got = Vec::new();
+            levels_at(&e, &data, levels.len(), points.iter().copied(), &limits(), |l| got.push(l)).unwrap();
+            prop_assert_eq!(got, points.iter().map(|i| levels[*i as usize]).collect::<Vec<_>>());
             let mut bits = arrow_buffer::BooleanBufferBuilder::new(0);
             bits.append_n(3, true);
             let valid = append_validity(&e, &data, levels.len(), threshold, 4, &mut bits, &limits(), &mut scratch).unwrap();
@@ -280,7 +281,8 @@ proptest! {
             damage(&mut data, &mut random);
             let claimed = [levels.len(), levels.len() + 1, usize::MAX, random.below(4000)][random.below(4)];
             let _ = decode_levels(&e, &data, claimed, &mut out, &limits());
-            let _ = level_at(&e, &data, claimed, random.below(claimed.min(1 << 40)), &limits());
+            let point = random.below(claimed.min(1 << 32)) as u32;
+            let _ = levels_at(&e, &data, claimed, [point].into_iter(), &limits(), |_| ());
             let _ = append_validity(&e, &data, claimed, threshold, 4, &mut bits, &limits(), &mut scratch);
         }
     }

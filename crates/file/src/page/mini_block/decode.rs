@@ -11,6 +11,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use pennon_codec::prefetch;
+
 use super::super::leaf_data::{LeafData, Structure, too_large_for_offsets};
 use super::super::scratch::PageScratch;
 use super::super::{MiniBlockLayout, PageBuffers};
@@ -18,7 +20,7 @@ use super::chunk::{Chunk, parse_chunk};
 use super::index::{CHUNKS, MiniBlockIndex, RowIndex};
 use crate::encoding::{
     ChunkReader, Encoding, ValueType, Values, append_dictionary, append_validity as append_levels,
-    count_rle_levels, decode_levels, level_at,
+    count_rle_levels, decode_levels, levels_at,
 };
 use crate::error::corrupt;
 use crate::io::Segments;
@@ -71,16 +73,22 @@ impl<'a> MiniBlockPage<'a> {
         e.in_buffer(CHUNKS).at_offset(start + self.index.chunk_bytes(chunk).start)
     }
 
-    /// Loads the headers of the chunks that `rows` start in, none waiting for another. A take that wants a
-    /// value of each of many chunks otherwise spends its time on one cache miss after the other.
-    fn touch_headers(&self, rows: &[Range<u64>]) {
+    /// Asks for the memory of the chunks that `rows` start in. A take that wants a value of each of many chunks otherwise spends its
+    /// time on one cache miss after the other.
+    fn prefetch_chunks(&self, rows: &[Range<u64>], lines: usize) {
         const FEW: usize = 8;
+        /// Bytes of a cache line.
+        const LINE: usize = 64;
         let Some(range) = self.buffers.ranges().get(CHUNKS).filter(|_| rows.len() >= FEW) else { return };
         let Some(chunks) = self.segments.slice(range) else { return };
-        let start =
-            |rows: &Range<u64>| self.index.chunk_bytes(self.index.chunk_of(rows.start)).start as usize;
-        let sum = rows.iter().fold(0, |sum, rows| sum ^ chunks.get(start(rows)).copied().unwrap_or(0));
-        std::hint::black_box(sum);
+        for rows in rows {
+            let number = match self.index.row_index() {
+                Some(index) => index.chunks(&(rows.start..rows.start + 1)).start,
+                None => self.index.chunk_of(rows.start),
+            };
+            let start = self.index.chunk_bytes(number).start as usize;
+            (0..lines).for_each(|line| prefetch(chunks, start + line * LINE));
+        }
     }
 
     /// Levels of a chunk: what its header says, except that old writers let the count wrap at 65,536 where
@@ -242,7 +250,7 @@ fn decode_plain(
     scratch: &mut PageScratch,
 ) -> Result<bool> {
     let index = page.index;
-    page.touch_headers(rows);
+    page.prefetch_chunks(rows, 1);
     let ahead = AHEAD.min(rows.len());
     let mut parts: Vec<Range<u32>> = Vec::with_capacity(ahead);
     let mut groups: Vec<Group<'_>> = Vec::with_capacity(ahead);
@@ -255,7 +263,6 @@ fn decode_plain(
         // Some chunks are found before the first of them is decoded, so that their cache misses overlap.
         parts.clear();
         groups.clear();
-        let mut touched = 0;
         while groups.len() < AHEAD
             && let Some(range) = current.clone()
         {
@@ -277,13 +284,9 @@ fn decode_plain(
                 current = rows.next();
             }
             let chunk = page.chunk(number)?;
-            if parts[from].len() == 1 {
-                touched ^=
-                    index.reader.touch(chunk.buffers.as_slice(), num_values, parts[from].start as usize);
-            }
             groups.push(Group { number, num_values, parts: from..parts.len(), chunk });
         }
-        std::hint::black_box(touched);
+        prefetch_values(index, &groups, &parts);
         if decode_few_values(page, &groups, &parts, out, scratch)? {
             continue;
         }
@@ -297,6 +300,22 @@ fn decode_plain(
         }
     }
     Ok(true)
+}
+
+/// Asks for the memory of the values of several chunks, so that their cache misses overlap.
+fn prefetch_values(index: &MiniBlockIndex, groups: &[Group<'_>], parts: &[Range<u32>]) {
+    /// Parts of a chunk beyond which it is read from end to end.
+    const MANY: usize = 64;
+    let some = |group: &Group<'_>| -> &[Range<u32>] {
+        let parts = &parts[group.parts.clone()];
+        if parts.len() > MANY { &parts[..1] } else { parts }
+    };
+    for group in groups {
+        index.reader.prefetch(group.chunk.buffers.as_slice(), group.num_values, some(group));
+    }
+    for group in groups {
+        index.reader.prefetch_bytes(group.chunk.buffers.as_slice(), some(group));
+    }
 }
 
 /// Few values of each of several chunks, all of them in one go: what a value costs beside its decoding is paid once. False, and nothing
@@ -454,15 +473,19 @@ fn append_plain_levels(
     let mut left = count;
     let addressable = !matches!(encoding, Encoding::General { .. });
     if addressable && as_points && count * 8 < num_values {
-        for point in parts.iter().cloned().flatten().take(count) {
-            let level = level_at(encoding, chunk.def, num_values, point as usize, page.limits)?;
-            let Some(translated) = index.translation.get(usize::from(level)) else {
-                corrupt!("level {level} on a page whose highest is {}", index.max_def)
-            };
+        let points = parts.iter().cloned().flatten().take(count);
+        let mut highest = 0;
+        let translated = |level: u16| index.translation.get(usize::from(level)).copied().unwrap_or_default();
+        let take = |level: u16| {
+            highest = highest.max(level);
             match &mut out.structure {
-                Structure::Flat(validity) => validity.append_n(1, *translated == 0),
-                Structure::Levels { def, .. } => def.push(*translated),
+                Structure::Flat(validity) => validity.append_n(1, translated(level) == 0),
+                Structure::Levels { def, .. } => def.push(translated(level)),
             }
+        };
+        levels_at(encoding, chunk.def, num_values, points, page.limits, take)?;
+        if usize::from(highest) >= index.translation.len() {
+            corrupt!("level {highest} on a page whose highest is {}", index.max_def);
         }
         return Ok(());
     }
@@ -504,6 +527,9 @@ fn decode_lists(
     // The chunk whose values are in `scratch.whole`.
     let mut whole = None;
     for (i, range) in rows.iter().enumerate() {
+        if i.is_multiple_of(AHEAD) {
+            page.prefetch_chunks(&rows[i..rows.len().min(i + AHEAD)], LEVEL_LINES);
+        }
         let mut done = range.start;
         let chunks = rows_index.chunks(range);
         let last = chunks.end - 1;
@@ -530,6 +556,9 @@ fn decode_lists(
     }
     Ok(true)
 }
+
+/// Cache lines at the beginning of a chunk of lists that are asked for: where its levels are, most of them.
+const LEVEL_LINES: usize = 4;
 
 /// Decodes a chunk's levels and finds its row starts.
 fn load_levels(

@@ -9,6 +9,8 @@
 //! A take wants a row of each of many chunks: counting whole blocks runs on vectors, and only the block that is looked for is
 //! gone through one by one.
 
+use pennon_codec::bits;
+
 /// Events of a block: their counts go into a byte.
 const BLOCK: usize = 64;
 
@@ -46,9 +48,18 @@ impl EventIndex {
         }
         // The last block with no more than i starts before it.
         let block = self.starts.partition_point(|n| *n as usize <= i) - 1;
-        let left = i - self.starts[block] as usize;
-        let inside = rep[block * BLOCK..].iter().enumerate().filter(|(_, r)| **r == self.max_rep);
-        inside.map(|(at, _)| block * BLOCK + at).nth(left)
+        let rest = &rep[block * BLOCK..];
+        let mut padded = [0; BLOCK];
+        let levels = rest.first_chunk().unwrap_or_else(|| {
+            padded[..rest.len()].copy_from_slice(rest);
+            &padded
+        });
+        // No level is above the highest; with lists that is at least 1.
+        let mut starts = !bits::at_most_word(levels, self.max_rep.saturating_sub(1));
+        for _ in self.starts[block] as usize..i {
+            starts &= starts.wrapping_sub(1);
+        }
+        Some(block * BLOCK + starts.trailing_zeros() as usize)
     }
 
     /// The last event at which a row starts.
