@@ -4,7 +4,7 @@
 //! gets wrong; so one figure per encoding will do.
 
 use super::preset::Weights;
-use crate::encoding::{Encoding, Scheme};
+use crate::encoding::{Encoding, Scheme, Values};
 
 /// Decoding one value among many, its decompressed bytes aside.
 fn value_ns(encoding: &Encoding) -> f64 {
@@ -26,6 +26,16 @@ fn frame_ns(scheme: Scheme) -> (f64, f64) {
         Scheme::Lz4 => (150.0, 0.25),
         Scheme::Zstd => (1500.0, 0.8),
     }
+}
+
+/// Decoding the entries of a dictionary: every one of numbers in order is a match of its own, of strings there are some.
+pub(super) fn entries_ns(encoding: &Encoding, entries: &Values) -> f64 {
+    let Encoding::General { scheme, .. } = encoding else { return 0.0 };
+    let (entry, byte) = match scheme {
+        Scheme::Lz4 => (3.0, 0.1),
+        Scheme::Zstd => (15.0, 0.4),
+    };
+    entry * entries.len() as f64 + byte * entries.byte_size() as f64
 }
 
 /// What the chunks of an encoding cost.

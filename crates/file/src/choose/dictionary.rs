@@ -7,6 +7,7 @@
 
 use arrow_buffer::BooleanBuffer;
 
+use super::cost;
 use super::numbering::{self, Numbered};
 use super::repetition::Repetition;
 use super::spec::ValueSpec;
@@ -360,9 +361,25 @@ fn stored_at(entries: &Values, level: Option<i32>, tuning: &Tuning) -> Result<St
     {
         return stored_as(plain, entries);
     }
-    let general = Encoding::General { scheme, level, values: Box::new(plain.clone()) };
-    let (plain, general) = (stored_as(plain, entries)?, stored_as(general, entries)?);
-    Ok(if general.bytes.len() < plain.bytes.len() { general } else { plain })
+    let compressed = |scheme, level| {
+        stored_as(Encoding::General { scheme, level, values: Box::new(plain.clone()) }, entries)
+    };
+    let mut best = compressed(scheme, level)?;
+    let weight = match tuning.chooses() {
+        true => tuning.preset.weights().entries_decode,
+        false => 0.0,
+    };
+    let mut others = vec![stored_as(plain.clone(), entries)?];
+    if weight > 0.0 && scheme == Scheme::Zstd {
+        others.push(compressed(Scheme::Lz4, None)?);
+    }
+    let cost = |s: &StoredEntries| s.bytes.len() as f64 + weight * cost::entries_ns(&s.encoding, entries);
+    for other in others {
+        if cost(&other) <= cost(&best) {
+            best = other;
+        }
+    }
+    Ok(best)
 }
 
 /// What was asked for, or what the preset gives.

@@ -76,6 +76,8 @@ pub(super) struct Weights {
     pub(super) zstd_over_fsst: bool,
     /// zstd level of the entries of dictionaries.
     pub(super) entries_level: i32,
+    /// Bytes that a nanosecond of decoding the entries of a dictionary is worth, for whoever opens the file for a few rows.
+    pub(super) entries_decode: f64,
     /// Bytes that chunks under a general compressor decode to, each tried.
     pub(super) chunk_bytes: &'static [usize],
     /// Values in a chunk of dictionary indices or small numbers under a general compressor.
@@ -98,6 +100,7 @@ const BALANCED: Weights = Weights {
     level_gain: [0.9, 0.98],
     zstd_over_fsst: false,
     entries_level: 8,
+    entries_decode: 0.0,
     chunk_bytes: &[4 << 10, 10 << 10],
     chunk_values: 1024,
     // With a chunk of indices, 64 KiB to read for one row.
@@ -116,9 +119,12 @@ const FAST: Weights = Weights {
     level_gain: [1.0, 1.0],
     zstd_over_fsst: false,
     entries_level: 9,
+    // Below that prices keep zstd, which makes opening lineitem for 100 rows twice as dear, and coordinates a dictionary.
+    entries_decode: 0.2,
     chunk_bytes: &[],
     chunk_values: 4096,
-    entries_bytes: 256 << 10,
+    // One dictionary for many rows: whoever wants rows of several pages decodes each page's entries, most of them the same.
+    entries_bytes: 1280 << 10,
     wide: false,
 };
 
@@ -133,6 +139,7 @@ const SMALL: Weights = Weights {
     level_gain: [0.85, 0.95],
     zstd_over_fsst: true,
     entries_level: 12,
+    entries_decode: 0.0,
     chunk_bytes: &[32 << 10, 128 << 10],
     chunk_values: 32 << 10,
     entries_bytes: 400 << 10,

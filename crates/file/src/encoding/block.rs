@@ -74,6 +74,15 @@ pub(super) fn decode(
             runs.fill(0, out.grow(num_values))?;
         }
         (Encoding::General { scheme, values, .. }, shape) => {
+            if let (Encoding::Flat { bits }, ValueType::Fixed(width)) = (&**values, shape)
+                && fits(*bits, *width)
+            {
+                // Bytes as they are in memory go there at once.
+                let compressed = general::Compressed::parse(*scheme, data, limits.buffer_bytes)?;
+                if compressed.size.is_some() && compressed.size == num_values.checked_mul(*width) {
+                    return compressed.read_into(out.fixed_mut(*width)?.grow_unset(num_values), scratch);
+                }
+            }
             let bytes = general::decompress(*scheme, data, limits.buffer_bytes, scratch)?;
             let done = decode(values, &bytes, num_values, shape, limits, out, scratch);
             scratch.give(bytes);

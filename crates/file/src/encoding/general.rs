@@ -52,6 +52,102 @@ fn admit(declared: u64, most: u64, compressed: usize, max_bytes: u64) -> Result<
     usize::try_from(declared).map_err(|_| Error::limit(format!("a buffer of {declared} bytes")))
 }
 
+/// Compressed bytes, and what they say they make.
+pub(super) struct Compressed<'a> {
+    scheme: Scheme,
+    /// Believable; `None` where a bare frame does not tell.
+    pub(super) size: Option<usize>,
+    body: &'a [u8],
+    max_bytes: u64,
+}
+
+impl<'a> Compressed<'a> {
+    /// Reads the size; one that `max_bytes` or the compressed bytes rule out is an error.
+    pub(super) fn parse(scheme: Scheme, data: &'a [u8], max_bytes: u64) -> Result<Self> {
+        let made = |declared: Option<u64>, body: &'a [u8], most: u64| {
+            let size = declared.map(|size| admit(size, most, body.len(), max_bytes)).transpose()?;
+            Ok(Self { scheme, size, body, max_bytes })
+        };
+        match scheme {
+            Scheme::Lz4 => {
+                let Some((size, body)) = data.split_first_chunk::<4>() else {
+                    corrupt!("{} bytes of LZ4, whose size takes 4", data.len());
+                };
+                made(Some(u64::from(u32::from_le_bytes(*size))), body, lz4_most(body.len()))
+            }
+            Scheme::Zstd if data.is_empty() => made(Some(0), data, 0),
+            Scheme::Zstd => {
+                let bare = data.len() < 8 || (data.starts_with(&ZSTD_MARK) && data[4] & 0x10 == 0);
+                let (declared, frame) = match data.split_first_chunk::<8>() {
+                    Some((size, frame)) if !bare => (Some(u64::from_le_bytes(*size)), frame),
+                    _ => (zstd::zstd_safe::get_frame_content_size(data).ok().flatten(), data),
+                };
+                made(declared, frame, zstd_most(frame.len()))
+            }
+        }
+    }
+
+    /// Decompresses into a buffer of `scratch`, which the caller gives back.
+    pub(super) fn read(&self, scratch: &mut Scratch) -> Result<Vec<u8>> {
+        let mut out = scratch.take();
+        out.clear();
+        let done = match (self.size, self.scheme) {
+            (None, _) => decompress_unsized(self.body, zstd_most(self.body.len()), self.max_bytes, &mut out),
+            (Some(size), Scheme::Lz4) => {
+                out.resize(size, 0);
+                self.read_into(&mut out, scratch)
+            }
+            (Some(size), Scheme::Zstd) => {
+                out.reserve(size);
+                self.read_zstd(size, &mut out, scratch)
+            }
+        };
+        match done {
+            Ok(()) => Ok(out),
+            Err(e) => {
+                scratch.give(out);
+                Err(e)
+            }
+        }
+    }
+
+    /// Decompresses into `out`, which is as long as [`size`](Self::size) says.
+    pub(super) fn read_into(&self, out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
+        let size = out.len();
+        match self.scheme {
+            Scheme::Lz4 if size == 0 && self.body.is_empty() => Ok(()),
+            Scheme::Lz4 => match lz4_flex::block::decompress_into(self.body, out) {
+                Ok(found) if found == size => Ok(()),
+                Ok(found) => corrupt!("{found} bytes of LZ4 where {size} are declared"),
+                Err(e) => corrupt!("LZ4 block of {} bytes: {e}", self.body.len()),
+            },
+            Scheme::Zstd => self.read_zstd(size, out, scratch),
+        }
+    }
+
+    fn read_zstd<O>(&self, size: usize, out: &mut O, scratch: &mut Scratch) -> Result<()>
+    where
+        O: zstd::zstd_safe::WriteBuf + ?Sized,
+    {
+        let frame = self.body;
+        if size == 0 && frame.is_empty() {
+            return Ok(());
+        }
+        let context = match &mut scratch.decompressor {
+            Some(context) => context,
+            none => {
+                let new = ZstdDecompressor::new().map_err(|e| Error::io("making a zstd context", e))?;
+                none.insert(new)
+            }
+        };
+        match context.decompress_to_buffer(frame, out) {
+            Ok(found) if found == size => Ok(()),
+            Ok(found) => corrupt!("{found} bytes of zstd where {size} are declared"),
+            Err(e) => corrupt!("zstd frame of {} bytes, {size} uncompressed: {e}", frame.len()),
+        }
+    }
+}
+
 /// Decompresses into a buffer of `scratch`, which the caller gives back.
 pub(crate) fn decompress(
     scheme: Scheme,
@@ -59,71 +155,7 @@ pub(crate) fn decompress(
     max_bytes: u64,
     scratch: &mut Scratch,
 ) -> Result<Vec<u8>> {
-    let mut out = scratch.take();
-    let done = match scheme {
-        Scheme::Lz4 => decompress_lz4(data, max_bytes, &mut out),
-        Scheme::Zstd => decompress_zstd(data, max_bytes, &mut scratch.decompressor, &mut out),
-    };
-    match done {
-        Ok(()) => Ok(out),
-        Err(e) => {
-            scratch.give(out);
-            Err(e)
-        }
-    }
-}
-
-fn decompress_lz4(data: &[u8], max_bytes: u64, out: &mut Vec<u8>) -> Result<()> {
-    let Some((size, block)) = data.split_first_chunk::<4>() else {
-        corrupt!("{} bytes of LZ4, whose size takes 4", data.len());
-    };
-    let declared = u64::from(u32::from_le_bytes(*size));
-    let size = admit(declared, lz4_most(block.len()), block.len(), max_bytes)?;
-    out.resize(size, 0);
-    if size == 0 && block.is_empty() {
-        return Ok(());
-    }
-    match lz4_flex::block::decompress_into(block, out) {
-        Ok(found) if found == size => Ok(()),
-        Ok(found) => corrupt!("{found} bytes of LZ4 where {size} are declared"),
-        Err(e) => corrupt!("LZ4 block of {} bytes: {e}", block.len()),
-    }
-}
-
-fn decompress_zstd(
-    data: &[u8],
-    max_bytes: u64,
-    context: &mut Option<ZstdDecompressor>,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    if data.is_empty() {
-        return Ok(());
-    }
-    let bare = data.len() < 8 || (data.starts_with(&ZSTD_MARK) && data[4] & 0x10 == 0);
-    let (declared, frame) = match data.split_first_chunk::<8>() {
-        Some((size, frame)) if !bare => (Some(u64::from_le_bytes(*size)), frame),
-        _ => (zstd::zstd_safe::get_frame_content_size(data).ok().flatten(), data),
-    };
-    let most = zstd_most(frame.len());
-    let Some(declared) = declared else { return decompress_unsized(frame, most, max_bytes, out) };
-    let size = admit(declared, most, frame.len(), max_bytes)?;
-    if size == 0 && frame.is_empty() {
-        return Ok(());
-    }
-    let context = match context {
-        Some(context) => context,
-        None => {
-            let new = ZstdDecompressor::new().map_err(|e| Error::io("making a zstd context", e))?;
-            context.insert(new)
-        }
-    };
-    out.clear();
-    out.reserve(size);
-    match context.decompress_to_buffer(frame, out) {
-        Ok(found) if found == size => Ok(()),
-        Ok(found) => corrupt!("{found} bytes of zstd where {size} are declared"),
-        Err(e) => corrupt!("zstd frame of {} bytes, {size} uncompressed: {e}", frame.len()),
-    }
+    Compressed::parse(scheme, data, max_bytes)?.read(scratch)
 }
 
 /// A bare frame that does not tell its size: read until it ends or passes a limit.
