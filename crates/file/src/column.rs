@@ -243,17 +243,30 @@ impl Column {
     /// A decoder of `rows` of the file: ascending, disjoint, none empty, all inside.
     pub(crate) fn read<'c>(
         &'c self,
-        rows: &[Range<u64>],
+        rows: &'c [Range<u64>],
         budget: usize,
         arena: &Arena,
         limits: &'c Limits,
     ) -> ColumnRead<'c> {
-        let rows = if self.lists.is_empty() {
+        let rows = if let Some(page) = self.first_page_with_all(rows) {
+            // Thousands of columns of one page each share the rows they are asked for.
+            let reads = vec![(0, PageRead::new(page, rows))];
+            let capacity = rows.iter().fold(0, |sum: u64, r| sum.saturating_add(r.end - r.start));
+            let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
+            RowsRead::Leaf(LeafRead { column: self, reads, capacity, budget, arena: arena.clone(), limits })
+        } else if self.lists.is_empty() {
             RowsRead::Leaf(self.read_slots(rows, budget, arena, limits))
         } else {
             RowsRead::Lists(Box::new(ListRead::new(self, rows, budget, arena, limits)))
         };
         ColumnRead { column: self, rows }
+    }
+
+    /// The first page, if it has all of `rows`, and a row is a slot.
+    fn first_page_with_all(&self, rows: &[Range<u64>]) -> Option<&Page> {
+        let page = self.pages.first()?;
+        let flat = self.lists.is_empty() && self.leaf.rows_scale == 1;
+        (flat && !rows.is_empty() && rows.last()?.end <= page.num_rows).then_some(page)
     }
 
     /// As [`read`](Self::read), of values alone where lists have columns of their own: `rows` are items then.

@@ -155,6 +155,17 @@ impl PageBuffers {
         Ok(&bytes[(part.start - wide.start) as usize..(part.end - wide.start) as usize])
     }
 
+    /// All of buffer `index`, where it is in memory and nothing of it is left to verify.
+    pub(crate) fn verified<'s>(&self, segments: &'s Segments, index: usize) -> Option<&'s [u8]> {
+        let range = self.ranges.get(index)?;
+        let all = 0..range.end.checked_sub(range.start)?;
+        let checked = match self.checks(index) {
+            Some(checks) => checks.is_verified(index, &all),
+            None => self.checksums.is_none() || index >= self.own,
+        };
+        if checked { segments.slice(range) } else { None }
+    }
+
     /// As [`slice`](Self::slice), sharing the memory instead of borrowing it.
     pub(crate) fn bytes(&self, segments: &Segments, index: usize, part: Range<u64>) -> Result<Bytes> {
         self.slice(segments, index, part.clone())?;

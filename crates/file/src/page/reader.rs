@@ -8,6 +8,7 @@
 //! A page of up to 8 KiB comes whole in round 1. Once a handle has the index of a page, a read of it takes one round
 //! (two for full-zip pages whose rows vary in size, and for plain pages of strings).
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -166,12 +167,12 @@ pub(crate) fn is_all_but_empty(num_rows: u64, stored_bytes: u64) -> bool {
 pub(crate) struct PageRead<'p> {
     page: &'p Page,
     /// Page-relative, ascending, none empty.
-    rows: Vec<Range<u64>>,
+    rows: Cow<'p, [Range<u64>]>,
 }
 
 impl<'p> PageRead<'p> {
-    pub(crate) fn new(page: &'p Page, rows: Vec<Range<u64>>) -> Self {
-        Self { page, rows }
+    pub(crate) fn new(page: &'p Page, rows: impl Into<Cow<'p, [Range<u64>]>>) -> Self {
+        Self { page, rows: rows.into() }
     }
 
     /// The first row to read, page-relative.

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use pennon_codec::prefetch;
+
 use super::super::leaf_data::{LeafData, LeafShape, Structure, too_large_for_offsets};
 use super::super::scratch::PageScratch;
 use super::super::{FullZipLayout, PageBuffers, ZipWidth, max_def, max_rep, max_visible};
@@ -218,6 +220,9 @@ pub(crate) fn decode(
     scratch: &mut PageScratch,
 ) -> Result<bool> {
     let place = |e: Error| e.in_buffer(DATA).at_offset(page.buffers.ranges()[DATA].start);
+    if rows.len() > 1 && page.index.offset_bytes.is_none() && page.index.control_bytes == 0 {
+        return decode_bare(page, rows, out).map(|()| true).map_err(place);
+    }
     for (i, range) in rows.iter().enumerate() {
         let last = i + 1 == rows.len();
         let complete = match page.index.offset_bytes {
@@ -229,6 +234,38 @@ pub(crate) fn decode(
         }
     }
     Ok(true)
+}
+
+/// Several ranges of rows that are nothing but a value of fixed width.
+fn decode_bare(page: &FullZipPage<'_>, rows: &[Range<u64>], out: &mut LeafData) -> Result<()> {
+    /// Ranges between the one that is copied and the one whose memory is asked for.
+    const AHEAD: usize = 4;
+    let stride = page.index.row_bytes();
+    let bytes = |rows: &Range<u64>| rows.start * stride..rows.end * stride;
+    let mut whole: Option<&[u8]> = None;
+    let mut count = 0;
+    for (i, range) in rows.iter().enumerate() {
+        // Once all of a page is verified a row is looked up with no more ado.
+        whole = whole.or_else(|| page.buffers.verified(page.segments, DATA));
+        if let (Some(whole), Some(next)) = (whole, rows.get(i + AHEAD)) {
+            prefetch(whole, bytes(next).start as usize);
+        }
+        let bytes = bytes(range);
+        let found = whole.and_then(|whole| whole.get(bytes.start as usize..bytes.end as usize));
+        let data = match found {
+            Some(data) => data,
+            None => page.buffers.slice(page.segments, DATA, bytes)?,
+        };
+        let some = (range.end - range.start) as usize;
+        page.index.reader.decode_strided(data, stride as usize, 0, some, &mut out.values)?;
+        count += some;
+    }
+    match &mut out.structure {
+        Structure::Flat(validity) => validity.append_n(count, true),
+        Structure::Levels { def, .. } => def.resize(def.len() + count, 0),
+    }
+    out.finish_rows(count);
+    Ok(())
 }
 
 /// Rows of one size: no lists, fixed-width values.
