@@ -70,6 +70,9 @@ fn append_group<T: Word>(
     Ok(())
 }
 
+/// Values of a group that are unpacked one by one in the time of the whole group.
+const SINGLY: usize = 32;
+
 pub(super) fn decode_inline(
     width_bytes: usize,
     data: &[u8],
@@ -80,7 +83,12 @@ pub(super) fn decode_inline(
     let out = out.fixed_mut(width_bytes)?;
     with_word!(width_bytes, T => {
         let Inline { width, packed } = Inline::parse::<T>(data, num_values)?;
-        if !range.is_empty() {
+        if range.len() <= SINGLY {
+            let slots = out.grow_unset(range.len());
+            for (slot, index) in slots.chunks_exact_mut(width_bytes).zip(range.clone()) {
+                slot.copy_from_slice(bytes_of(&[bitpack::unpack_one::<T>(width, packed, index)?]));
+            }
+        } else {
             append_group::<T>(width, packed, range.clone(), out)?;
         }
         Ok(range.len())

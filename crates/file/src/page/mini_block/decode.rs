@@ -623,7 +623,13 @@ fn append_chunk_rows(
     };
     let visible = |event: usize, scratch: &PageScratch| scratch.events.visible_before(&scratch.def, event);
     let e0 = event_of(range.start, scratch);
-    let e1 = if range.end > rows.end(number) { num_levels } else { event_of(range.end, scratch) };
+    let e1 = if range.end > rows.end(number) {
+        num_levels
+    } else if range.end == range.start + 1 && range.start >= first {
+        scratch.events.next_start(&scratch.rep, e0)
+    } else {
+        event_of(range.end, scratch)
+    };
     let (v0, v1) = (visible(e0, scratch), visible(e1, scratch));
     let num_values = index.num_values(number);
     let buffers = chunk.buffers.as_slice();

@@ -62,6 +62,12 @@ impl EventIndex {
         Some(block * BLOCK + starts.trailing_zeros() as usize)
     }
 
+    /// The event at which the next row starts after the one that starts at `event`; behind the last where none does.
+    pub(super) fn next_start(&self, rep: &[u16], event: usize) -> usize {
+        let rest = rep.get(event + 1..).unwrap_or_default();
+        rest.iter().position(|r| *r == self.max_rep).map_or(rep.len(), |at| event + 1 + at)
+    }
+
     /// The last event at which a row starts.
     pub(super) fn last_start(&self, rep: &[u16]) -> Option<usize> {
         self.start(rep, self.num_starts().checked_sub(1)?)
@@ -107,6 +113,10 @@ mod tests {
             let starts: Vec<usize> = (0..len).filter(|i| rep[*i] == 2).collect();
             assert_eq!(index.num_starts(), starts.len());
             assert_eq!(index.last_start(&rep), starts.last().copied());
+            for pair in starts.windows(2) {
+                assert_eq!(index.next_start(&rep, pair[0]), pair[1]);
+            }
+            assert_eq!(starts.last().map_or(len, |last| index.next_start(&rep, *last)), len);
             for i in 0..=starts.len() {
                 assert_eq!(index.start(&rep, i), starts.get(i).copied());
             }
