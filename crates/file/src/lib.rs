@@ -31,6 +31,7 @@ mod encoding;
 mod error;
 #[cfg(feature = "filter")]
 pub mod filter;
+mod held;
 mod inspect;
 pub mod io;
 mod limits;
@@ -53,6 +54,7 @@ pub use blob::{
 };
 pub use choose::{Choice, Compression, Considered, Preset};
 pub use error::{Error, ErrorKind, Place, Result};
+pub use held::HeldBytes;
 pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInspection};
 
 pub use limits::Limits;

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use crate::blob::{BlobColumn, BlobOptions, BlobStore};
 use crate::column::{Column, FileFacts, ListColumn, StructColumn};
 use crate::container::{ColumnPlace, ColumnRecord, Metadata, OpenFile, ReadColumns, Tables};
+use crate::held::HeldBytes;
 use crate::io::{ReadAt, Source, SourceOptions, drive};
 use crate::lookup::FoundFields;
 use crate::scan::{Projected, Scan, Take};
@@ -254,6 +255,17 @@ impl File {
             store: inner.store.clone(),
             blobs,
         })
+    }
+
+    /// Bytes that this handle, and its clones, keep of what was read so far. Descriptions of pages (some hundred bytes each) and
+    /// statistics are not counted.
+    #[must_use]
+    pub fn held(&self) -> HeldBytes {
+        let mut held =
+            HeldBytes { metadata: self.inner.metadata.held.bytes_of_pieces(), ..HeldBytes::default() };
+        let columns = self.inner.columns.iter().filter_map(OnceLock::get);
+        columns.flat_map(|column| &column.pages).for_each(|page| page.add_held(&mut held));
+        held
     }
 
     /// Columns of leaves, read together where the handle does not have them yet.

@@ -430,3 +430,49 @@ fn columns_of_every_restored_type_are_kept_from_the_predicate_or_read_for_the_ro
         }
     }
 }
+
+#[test]
+fn strings_are_handed_out_as_views_when_asked() {
+    let text =
+        |i: usize| (i % 7 != 3).then(|| "a string that is no longer inline ".repeat(i % 3) + &i.to_string());
+    let names: StringArray = (0..2000).map(text).collect();
+    let blobs: BinaryArray = (0..2000).map(|i| text(i).map(String::into_bytes)).collect();
+    let inner = arrow_array::StructArray::from(vec![(
+        Arc::new(Field::new("name", DataType::Utf8, true)),
+        Arc::new(names.clone()) as ArrayRef,
+    )]);
+    let columns: Vec<(&str, ArrayRef)> =
+        vec![("name", Arc::new(names)), ("blob", Arc::new(blobs)), ("inner", Arc::new(inner))];
+    let table = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true)))
+        .expect("a batch");
+    let bytes = write(&table.schema(), std::slice::from_ref(&table), WriteOptions::default()).expect("write");
+    let file = open(&bytes).expect("open");
+
+    let compared = |found: &[RecordBatch], expected: &RecordBatch| {
+        let schema = found[0].schema();
+        let kinds: Vec<&DataType> = schema.fields().iter().map(|f| f.data_type()).collect();
+        assert_eq!(kinds[..2], [&DataType::Utf8View, &DataType::BinaryView]);
+        let DataType::Struct(fields) = kinds[2] else { panic!("{:?}", kinds[2]) };
+        assert_eq!(fields[0].data_type(), &DataType::Utf8View);
+        let plain: Vec<RecordBatch> = found
+            .iter()
+            .map(|batch| {
+                let cast =
+                    |(c, f): (&ArrayRef, &Arc<Field>)| arrow_cast::cast(c, f.data_type()).expect("a cast");
+                let columns = batch.columns().iter().zip(table.schema().fields()).map(cast).collect();
+                RecordBatch::try_new(table.schema(), columns).expect("a batch")
+            })
+            .collect();
+        assert_eq!(difference(std::slice::from_ref(expected), &plain), None);
+    };
+    let read = |scan: pennon_file::Scan| -> Vec<RecordBatch> {
+        scan.string_views(true).batches().expect("a scan").collect::<Result<_, _>>().expect("rows")
+    };
+    compared(&read(file.scan().batch_rows(300)), &table);
+    let taken = file.take(&[5, 1999, 5]).string_views(true).read().expect("rows");
+    let rows = arrow_array::UInt64Array::from(vec![5, 1999, 5]);
+    compared(&taken, &arrow_select::take::take_record_batch(&table, &rows).expect("rows"));
+    // The column that is tested is one of those handed out.
+    let predicate = col("name").eq(text(100).expect("not null"));
+    compared(&read(file.scan().filter(predicate)), &table.slice(100, 1));
+}

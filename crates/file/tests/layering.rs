@@ -9,9 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Module, and what it may use besides itself. What is in `COMMON` may be used by all.
-const MAY_USE: [(&str, &[&str]); 25] = [
+const MAY_USE: [(&str, &[&str]); 26] = [
     ("error", &[]),
     ("limits", &[]),
+    ("held", &[]),
     ("version", &[]),
     ("ranges", &[]),
     ("proto", &[]),
@@ -61,7 +62,7 @@ const SURFACE: &[&str] = &[
 ];
 
 /// Used by everybody.
-const COMMON: [&str; 4] = ["error", "limits", "ranges", "version"];
+const COMMON: [&str; 5] = ["error", "held", "limits", "ranges", "version"];
 
 /// Files that may allow `unsafe`.
 const UNSAFE_SITES: [&str; 3] = ["array/build.rs", "encoding/arena.rs", "io/mmap.rs"];

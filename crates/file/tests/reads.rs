@@ -443,3 +443,24 @@ fn needed(file: &Bytes, page: &PageInspection, rows: &[u64], version: FormatVers
         }
     }
 }
+
+#[test]
+fn a_handle_keeps_what_finds_values_and_no_values() {
+    let rows = 200_000;
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|i| i * 7919 % 1_000_003)));
+    let table = batch(vec![("n", numbers)]);
+    let bytes = written(std::slice::from_ref(&table));
+    let (_, file) = opened(&bytes, 0);
+    let opened = file.held();
+    assert!(opened.metadata > 0 && opened.metadata < 70_000, "{opened:?}");
+    assert_eq!(opened.total(), opened.metadata);
+    let scanned = scan(&file, &Part::default()).expect("scan");
+    assert_eq!(scanned.iter().map(RecordBatch::num_rows).sum::<usize>(), rows as usize);
+    let held = file.held();
+    // 5 bytes for a chunk of 1,024 values, 4 for 4,096 bytes.
+    assert!(held.chunk_tables > 0 && held.chunk_tables <= 5 * (rows as u64 / 1024 + 64), "{held:?}");
+    assert!(held.checksums > 0 && held.checksums <= 8 * (bytes.len() as u64 / 4096 + 16), "{held:?}");
+    assert!(held.total() < table.get_array_memory_size() as u64 / 10, "{held:?}");
+    take(&file, &[5, 150_000], None).expect("take");
+    assert_eq!(file.held(), held);
+}

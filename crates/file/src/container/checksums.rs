@@ -285,6 +285,11 @@ impl PageChecks {
         (first..last).all(|unit| self.has_seen(unit))
     }
 
+    /// Bytes of the checksums, and of the bits.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        (self.crcs.len() + self.seen.len() * 8) as u64
+    }
+
     /// Checks the units under `bytes`, which stand at `start` of `buffer`, that were not found right
     /// before. Units that are only partly there must have been.
     pub(crate) fn verify(&self, buffer: usize, start: u64, bytes: &[u8]) -> Result<()> {

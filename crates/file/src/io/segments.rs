@@ -43,6 +43,11 @@ impl Segments {
         *self = Self::whole(file);
     }
 
+    /// Bytes in pieces; of a file that is here whole, none.
+    pub(crate) fn bytes_of_pieces(&self) -> u64 {
+        self.pieces.iter().map(|(_, bytes)| bytes.len() as u64).sum()
+    }
+
     /// Adds bytes that stand at `offset` of the file.
     pub fn insert(&mut self, offset: u64, bytes: Bytes) {
         self.insert_all(vec![(offset, bytes)]);

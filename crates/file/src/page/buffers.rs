@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 
 use crate::container::{PageChecks, UNIT_BYTES};
+use crate::held::HeldBytes;
 use crate::io::{Decode, Segments, Step};
 use crate::{Error, Result};
 
@@ -38,6 +39,13 @@ impl PageBuffers {
 
     fn checks(&self, index: usize) -> Option<&PageChecks> {
         self.checks.get().filter(|_| index < self.own)
+    }
+
+    /// Adds what is kept of the checksums.
+    pub(crate) fn add_held(&self, held: &mut HeldBytes) {
+        if let Some(checks) = self.checks.get() {
+            held.checksums += checks.held_bytes();
+        }
     }
 
     pub(crate) fn count(&self) -> usize {

@@ -21,6 +21,7 @@ use super::scratch::PageScratch;
 use super::sparse::{self, SparseIndex, SparsePage};
 use super::{Layout, PageBuffers, max_def, max_rep};
 use crate::container::UNIT_BYTES;
+use crate::held::HeldBytes;
 use crate::io::Segments;
 use crate::{Limits, Result};
 
@@ -52,6 +53,17 @@ enum PageIndex {
 impl Page {
     pub(crate) fn new(first_row: u64, num_rows: u64, layout: Layout, buffers: PageBuffers) -> Self {
         Self { first_row, num_rows, layout, buffers, index: OnceLock::new() }
+    }
+
+    /// Adds what a handle keeps of the page by now.
+    pub(crate) fn add_held(&self, held: &mut HeldBytes) {
+        self.buffers.add_held(held);
+        match self.index.get() {
+            Some(PageIndex::MiniBlock(index)) => index.add_held(held),
+            Some(PageIndex::Sparse(index)) => index.add_held(held),
+            Some(PageIndex::Plain(index)) => held.dictionaries += index.dictionary_bytes(),
+            Some(PageIndex::FullZip(_) | PageIndex::Constant(_)) | None => {}
+        }
     }
 
     /// Bytes stored, all buffers.

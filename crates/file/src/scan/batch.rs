@@ -11,6 +11,7 @@ use crate::column::Column;
 use crate::encoding::Arena;
 use crate::io::{Source, drive, join};
 use crate::page::LeafData;
+use crate::schema::string_views;
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// What scans and takes share: a file's projected columns.
@@ -45,6 +46,14 @@ impl RowBytes {
 }
 
 impl Projected {
+    /// The same with views in place of strings and binary values, if `on`.
+    pub(crate) fn with_string_views(mut self, on: bool) -> Self {
+        if on {
+            self.schema = string_views(&self.schema);
+        }
+        self
+    }
+
     /// Rows from `row` on that a batch of `budget` bytes is expected to hold, at least 1.
     pub(crate) fn rows_for(&self, row: u64, budget: usize) -> u64 {
         self.row_bytes(row).rows_in(budget)

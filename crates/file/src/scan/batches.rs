@@ -24,6 +24,7 @@ pub struct Scan {
     pub(super) batch_bytes: usize,
     pub(super) threads: usize,
     pub(super) blobs: BlobView,
+    pub(super) string_views: bool,
     #[cfg(feature = "filter")]
     pub(super) filter: Option<crate::filter::Predicate>,
     /// Whether the filter is told by statistics which rows to look at.
@@ -44,6 +45,7 @@ impl Scan {
             batch_bytes: DEFAULT_BATCH_BYTES,
             threads,
             blobs: BlobView::default(),
+            string_views: false,
             #[cfg(feature = "filter")]
             filter: None,
             #[cfg(feature = "filter")]
@@ -101,13 +103,21 @@ impl Scan {
         self
     }
 
+    /// Hands out strings and binary values with 32-bit offsets as views (`utf8_view`, `binary_view`), which whoever filters or sorts
+    /// next copies 16 bytes of in place of the string.
+    #[must_use]
+    pub fn string_views(mut self, on: bool) -> Self {
+        self.string_views = on;
+        self
+    }
+
     /// Starts the scan.
     ///
     /// # Errors
     /// A column that the file does not have, rows outside the file, or metadata that cannot be read.
     pub fn batches(mut self) -> Result<Batches> {
         self.check_rows()?;
-        let projected = Arc::new(self.file.project_as(self.columns.as_deref(), self.blobs)?);
+        let projected = Arc::new(self.projected()?);
         #[cfg(feature = "filter")]
         if let Some(predicate) = self.filter.take() {
             return super::filtered::batches(&self, projected, &predicate);
@@ -128,6 +138,11 @@ impl Scan {
         });
         let from = From::Rows { plan, workers, rest: 0..0, most: u64::MAX };
         Ok(Batches { projected, from, failed: false })
+    }
+
+    fn projected(&self) -> Result<Projected> {
+        let projected = self.file.project_as(self.columns.as_deref(), self.blobs)?;
+        Ok(projected.with_string_views(self.string_views))
     }
 
     pub(super) fn check_rows(&self) -> Result<()> {

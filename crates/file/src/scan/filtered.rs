@@ -84,11 +84,12 @@ pub(super) fn bound(scan: &Scan, predicate: &Predicate) -> Result<(Projected, Bo
         Ok(tests) => Ok(tests),
         Err(_) => scan.file.project_as(Some(&paths), view),
     };
-    let mut tests = project(scan.blobs)?;
+    // Columns of the filter may be handed out too, so they are of the same types.
+    let mut tests = project(scan.blobs)?.with_string_views(scan.string_views);
     let mut bound = predicate.bind(&tests.schema).map_err(|e| tests.in_file(e))?;
     // Whether a blob is null its descriptor says: the bytes are not fetched if that is all that is asked.
     if !tests.blobs.is_empty() {
-        let descriptors = project(BlobView::Descriptors)?;
+        let descriptors = project(BlobView::Descriptors)?.with_string_views(scan.string_views);
         if let Ok(without) = predicate.bind(&descriptors.schema) {
             (tests, bound) = (descriptors, without);
         }

@@ -27,11 +27,19 @@ pub struct Take {
     rows: Vec<u64>,
     batch_bytes: usize,
     blobs: BlobView,
+    string_views: bool,
 }
 
 impl Take {
     pub(crate) fn new(file: File, rows: Vec<u64>) -> Self {
-        Self { file, columns: None, rows, batch_bytes: DEFAULT_BATCH_BYTES, blobs: BlobView::default() }
+        Self {
+            file,
+            columns: None,
+            rows,
+            batch_bytes: DEFAULT_BATCH_BYTES,
+            blobs: BlobView::default(),
+            string_views: false,
+        }
     }
 
     /// Reads these columns only, in file order: paths as `a`, `a.b`, `l.item` (an exact top-level name wins).
@@ -55,6 +63,14 @@ impl Take {
         self
     }
 
+    /// Hands out strings and binary values with 32-bit offsets as views (`utf8_view`, `binary_view`), which whoever filters or sorts
+    /// next copies 16 bytes of in place of the string.
+    #[must_use]
+    pub fn string_views(mut self, on: bool) -> Self {
+        self.string_views = on;
+        self
+    }
+
     /// Starts the take. Nothing is read of a file when a row number is out of range.
     ///
     /// # Errors
@@ -66,6 +82,7 @@ impl Take {
             return Err(Error::invalid(format!("row {row} is out of range: the file has {num_rows} rows")));
         }
         let projected = self.file.project_as(self.columns.as_deref(), self.blobs)?;
+        let projected = projected.with_string_views(self.string_views);
         let batch_bytes = self.batch_bytes;
         Ok(TakeBatches { projected, rows: self.rows, done: 0, batch_bytes, most: MAX_ROWS, failed: false })
     }

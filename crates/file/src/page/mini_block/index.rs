@@ -7,6 +7,7 @@ use super::super::leaf_data::LeafShape;
 use super::super::{MiniBlockLayout, PageBuffers, max_def, max_rep, max_visible};
 use crate::encoding::{ChunkReader, Encoding, ValueType, Values, decode_block};
 use crate::error::corrupt;
+use crate::held::HeldBytes;
 use crate::io::Segments;
 use crate::{Error, Limits, Result};
 
@@ -192,6 +193,13 @@ impl MiniBlockIndex {
             max_def: max_def(&layout.layers),
             max_visible: max_visible(&layout.layers),
         })
+    }
+
+    /// Adds what the index takes.
+    pub(crate) fn add_held(&self, held: &mut HeldBytes) {
+        let rows = self.rows.as_ref().map_or(0, |rows| rows.ends.len() * 8 + rows.goes_on.len());
+        held.chunk_tables += (self.chunk_starts.len() * 4 + self.values.starts.len() * 8 + rows) as u64;
+        held.dictionaries += self.dictionary.as_ref().map_or(0, |entries| entries.byte_size()) as u64;
     }
 
     /// Bytes of `chunk` within the buffer of chunks.

@@ -40,6 +40,13 @@ pub(super) enum Root {
     },
 }
 
+impl PlainIndex {
+    /// Bytes of the items of its dictionary.
+    pub(crate) fn dictionary_bytes(&self) -> u64 {
+        self.items.as_ref().map_or(0, |items| items.values.byte_size()) as u64
+    }
+}
+
 impl std::fmt::Debug for PlainIndex {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PlainIndex").field("items", &self.items).finish_non_exhaustive()

@@ -13,6 +13,7 @@ use super::structure::Structure;
 use super::{SparseLayer, SparseLayout, SparseValues};
 use crate::encoding::{Encoding, Sequence, Values, has_payload};
 use crate::error::corrupt;
+use crate::held::HeldBytes;
 use crate::io::Segments;
 use crate::page::constant::inline_scalar;
 use crate::schema::Nesting;
@@ -25,6 +26,15 @@ pub(crate) struct SparseIndex {
     pub(super) values: ValuesIndex,
     /// Highest level of an event that owns a leaf slot.
     pub(super) max_visible: u16,
+}
+
+impl SparseIndex {
+    /// Adds what is kept of chunks and dictionaries.
+    pub(crate) fn add_held(&self, held: &mut HeldBytes) {
+        if let ValuesIndex::Chunked { index, .. } = &self.values {
+            index.add_held(held);
+        }
+    }
 }
 
 /// What is kept of the values.
