@@ -3,8 +3,7 @@
 
     python bench/plot.py --results bench/data/results.json --out docs/speed.svg
 
-Bars are geometric means over the tables that run.py compares, on a logarithmic scale. The SVG has no background and colours that do on
-light and dark pages.
+Bars are geometric means over the tables that run.py compares, on a logarithmic scale.
 """
 import argparse
 import json
@@ -13,8 +12,9 @@ import pathlib
 
 import common
 import report
+import svg
 
-PEERS = {"pylance": (report.PYLANCE, "#8250df"), "Parquet": (["parquet"], "#1a7f9c"), "Vortex": (["vortex"], "#d4772c")}
+PEERS = {"pylance": (report.PYLANCE, svg.PYLANCE), "Parquet": (["parquet"], svg.PARQUET), "Vortex": (["vortex"], svg.VORTEX)}
 ROWS = [
     ("scan", "Scan into a table"),
     ("stream", "Stream of batches"),
@@ -27,12 +27,6 @@ ROWS = [
 ]
 WIDTH, LEFT, RIGHT, TOP = 760, 236, 56, 58
 BAR, GAP = 11, 15
-STYLE = """
-  text { font: 13px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; fill: #57606a }
-  .title { font-size: 15px; font-weight: 600 } .value, .tick { font-size: 11px }
-  line { stroke: #8c959f; stroke-opacity: .35 } .one { stroke-opacity: 1 }
-  @media (prefers-color-scheme: dark) { text { fill: #9ea7b3 } }
-"""
 
 
 def means(results, variant):
@@ -46,12 +40,6 @@ def means(results, variant):
             if ratios:
                 found[measure, peer] = common.geometric_mean(ratios)
     return found
-
-
-def ticks(low, high):
-    """1, 2, 5, 10 and so on, in both directions."""
-    steps = [factor * 10.0**power for power in range(-3, 5) for factor in (1, 2, 5)]
-    return [step for step in steps if low <= step <= high]
 
 
 def times(value):
@@ -68,32 +56,24 @@ def drawing(found, title):
     rows = [(measure, name) for measure, name in ROWS if any((measure, peer) in found for peer in PEERS)]
     height = TOP + len(rows) * (BAR * len(PEERS) + GAP) + 22
     bottom = height - 24
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">',
-        f"<title>{title}</title><style>{STYLE}</style>",
-        f'<text class="title" x="12" y="20">{title}</text>',
-    ]
-    at = LEFT
-    for peer, (_, colour) in PEERS.items():
-        parts.append(f'<rect x="{at}" y="33" width="11" height="11" rx="2" fill="{colour}"/><text x="{at + 16}" y="43">{peer}</text>')
-        at += 32 + 8 * len(peer)
-    for tick in ticks(low, high):
+    parts = list(svg.legend(LEFT, 33, {peer: colour for peer, (_, colour) in PEERS.items()}))
+    for tick in svg.ticks(low, high):
         kind = ' class="one"' if tick == 1 else ""
         parts.append(f'<line{kind} x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{TOP - 6}" y2="{bottom}"/>')
-        parts.append(f'<text class="tick" x="{x(tick):.1f}" y="{height - 8}" text-anchor="middle">{tick:g}×</text>')
+        parts.append(svg.text(x(tick), height - 8, f"{tick:g}×", "middle", "tick"))
     y = TOP
     for measure, name in rows:
         middle = y + BAR * len(PEERS) / 2
-        parts.append(f'<text x="{LEFT - 12}" y="{middle + 4.5:.1f}" text-anchor="end">{name}</text>')
+        parts.append(svg.text(LEFT - 12, middle + 4.5, name, "end"))
         for peer, (_, colour) in PEERS.items():
             if (measure, peer) in found:
                 value = found[measure, peer]
                 left, right = sorted((x(1), x(value)))
                 parts.append(f'<rect x="{left:.1f}" y="{y + 0.5:.1f}" width="{max(right - left, 1):.1f}" height="{BAR - 1}" rx="1.5" fill="{colour}"/>')
-                parts.append(f'<text class="value" x="{max(right, x(1)) + 5:.1f}" y="{y + BAR - 1.5:.1f}">{times(value)}</text>')
+                parts.append(svg.text(max(right, x(1)) + 5, y + BAR - 1.5, times(value), kind="value"))
             y += BAR
         y += GAP
-    return "\n".join([*parts, "</svg>", ""])
+    return svg.picture(WIDTH, height, title, parts)
 
 
 def main():
