@@ -254,6 +254,7 @@ impl File {
             limits: inner.limits.clone(),
             store: inner.store.clone(),
             blobs,
+            scattered: false,
         })
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct Media<'a> {
     pub(crate) source: &'a Source,
     pub(crate) store: &'a BlobStore,
     pub(crate) limits: &'a Limits,
+    /// Whether they lie scattered over the file.
+    pub(crate) scattered: bool,
 }
 
 /// Turns the descriptors in the leaves numbered by `which` into values, of at most `rows` rows: as many as `budget`
@@ -63,7 +65,8 @@ pub(crate) fn fetch_values(
     });
     let mut fetching: Vec<Fetching<'_>> = fetching.collect::<Result<_>>()?;
     let kept = count_rows(media, &mut fetching, leaves, rows, budget)?;
-    let mut segments = media.source.segments();
+    let source = media.source;
+    let mut segments = if media.scattered { source.scattered_segments() } else { source.segments() };
     if !segments.is_whole() {
         let wanted = fetching.iter().flat_map(|f| &f.extents[..f.slots.count(kept)]);
         let wanted = wanted.filter_map(|found| match found {

@@ -1,8 +1,10 @@
 //! The loop between a decoder and a file, and what it knows about the medium.
 //!
 //! Needs are sorted and near ones joined into one read; a read call costs about as much as 4 KB, so
-//! that is the gap worth reading over on a local disk. Files on a local disk are mapped once reading
-//! them piecewise has cost more than a mapping would.
+//! that is the gap worth reading over on a local disk. All reads of a round are begun before the first is
+//! waited for: a device answers several at once, and what the page cache has is there after one call.
+//! Files on a local disk are mapped once reading them piecewise has cost more than a mapping would; only
+//! reads that the page cache answers count, as faults of a mapping come one at a time.
 
 use std::fs::File;
 use std::ops::Range;
@@ -22,6 +24,8 @@ const MAX_ROUNDS: usize = 16;
 const WINDOW_BYTES: u64 = 64 * 1024;
 /// Touches of a window from which a mapping is cheaper than read calls.
 const TOUCHES_PER_WINDOW: u64 = 8;
+/// Ranges looked at to see whether the page cache has a file.
+const PROBES: usize = 8;
 /// Reads are joined up to this size; only ranges that touch grow further.
 const MAX_JOINED_BYTES: u64 = 16 << 20;
 /// Answers smaller than this share one block of memory per round.
@@ -70,7 +74,7 @@ pub struct Source {
     name: Option<String>,
     /// Set once: the whole file in memory, or `None` after mapping failed.
     whole: OnceLock<Option<Bytes>>,
-    /// Windows touched by reads so far.
+    /// Windows touched by reads since one of them had to wait for the device.
     touches: AtomicU64,
 }
 
@@ -177,6 +181,16 @@ impl Source {
         self.whole().map_or_else(Segments::new, Segments::whole)
     }
 
+    /// The same where what is wanted lies scattered over the file. Faults of a mapping read much around them
+    /// and come one after the other, which costs nothing where the page cache has the file.
+    pub(crate) fn scattered_segments(&self) -> Segments {
+        let is_warm = self.touches.load(Ordering::Relaxed) >= self.touches_of_mapping();
+        if self.local.is_none() || is_warm || self.options.mapping == MappingPolicy::Always {
+            return self.segments();
+        }
+        Segments::scattered()
+    }
+
     /// Fetches ranges into `segments`; all must be inside the file.
     pub fn fetch(&self, ranges: &[Range<u64>], segments: &mut Segments) -> Result<()> {
         for range in ranges {
@@ -187,12 +201,15 @@ impl Source {
                 ))));
             }
         }
-        if self.note_touches(ranges) {
+        let is_warm = self.note_touches(ranges) && self.looks_cached(ranges);
+        if is_warm {
             self.prefer_mapping();
         }
-        if let Some(whole) = self.whole() {
-            segments.set_whole(whole);
-            return Ok(());
+        if is_warm || !segments.is_scattered() {
+            if let Some(whole) = self.whole() {
+                segments.set_whole(whole);
+                return Ok(());
+            }
         }
         let reads = coalesce(ranges, self.options.coalesce_gap);
         segments.insert_all(self.read_all(&reads)?);
@@ -203,12 +220,27 @@ impl Source {
     fn note_touches(&self, ranges: &[Range<u64>]) -> bool {
         let touched: u64 = ranges.iter().map(|r| 1 + (r.end - r.start) / WINDOW_BYTES).sum();
         let before = self.touches.fetch_add(touched, Ordering::Relaxed);
-        let windows = self.bytes.div_ceil(WINDOW_BYTES);
-        self.local.is_some() && before.saturating_add(touched) >= windows.saturating_mul(TOUCHES_PER_WINDOW)
+        let may_map = self.local.is_some() && self.options.mapping != MappingPolicy::Never;
+        may_map && before.saturating_add(touched) >= self.touches_of_mapping()
+    }
+
+    /// From how many touches on a mapping is cheaper.
+    fn touches_of_mapping(&self) -> u64 {
+        self.bytes.div_ceil(WINDOW_BYTES).saturating_mul(TOUCHES_PER_WINDOW)
+    }
+
+    /// Whether the page cache has the beginnings of some of these ranges; the count of touches begins anew if not.
+    fn looks_cached(&self, ranges: &[Range<u64>]) -> bool {
+        let some = ranges.iter().step_by(ranges.len().div_ceil(PROBES).max(1));
+        let is_cached =
+            !some.filter(|r| !r.is_empty()).any(|r| self.reader.begin_read(r.start, &mut [0]) == Some(0));
+        if !is_cached {
+            self.touches.store(0, Ordering::Relaxed);
+        }
+        is_cached
     }
 
     fn read_all(&self, reads: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
-        let mut pieces = Vec::with_capacity(reads.len());
         let small = |r: &&Range<u64>| r.end - r.start < ARENA_BYTES;
         // Small answers side by side in one block, each at its file offset modulo 64.
         let mut places = Vec::new();
@@ -218,26 +250,35 @@ impl Source {
             places.push(len);
             len += (read.end - read.start) as usize;
         }
-        if len > 0 {
-            let (mut block, base) = self.block(len, 0)?;
-            for (read, place) in reads.iter().filter(small).zip(&places) {
-                let place = base + place;
-                self.read_into(read, &mut block[place..place + (read.end - read.start) as usize])?;
-            }
-            let block = Bytes::from(block);
-            pieces.extend(reads.iter().filter(small).zip(&places).map(|(read, place)| {
-                let place = base + place;
-                (read.start, block.slice(place..place + (read.end - read.start) as usize))
-            }));
-        }
+        let (mut shared, base) = if len > 0 { self.block(len, 0)? } else { (Vec::new(), 0) };
+        let mut own = Vec::new();
         for read in reads.iter().filter(|r| !small(r)) {
             let len = usize::try_from(read.end - read.start)
                 .map_err(|_| Error::limit(format!("a read of {} bytes", read.end - read.start)))?;
-            let (mut block, at) = self.block(len, read.start)?;
-            self.read_into(read, &mut block[at..at + len])?;
-            pieces.push((read.start, Bytes::from(block).slice(at..at + len)));
+            let (block, at) = self.block(len, read.start)?;
+            own.push((block, at..at + len));
         }
-        Ok(pieces)
+
+        let mut wanted = Vec::with_capacity(reads.len());
+        let (mut rest, mut passed) = (&mut shared[base..], 0);
+        for (read, place) in reads.iter().filter(small).zip(&places) {
+            let (buf, after) = rest[place - passed..].split_at_mut((read.end - read.start) as usize);
+            (rest, passed) = (after, place + buf.len());
+            wanted.push((read.start, buf));
+        }
+        for (read, (block, at)) in reads.iter().filter(|r| !small(r)).zip(&mut own) {
+            wanted.push((read.start, &mut block[at.clone()]));
+        }
+        self.read_into(wanted)?;
+
+        let shared = Bytes::from(shared);
+        let small_pieces = reads.iter().filter(small).zip(&places).map(|(read, place)| {
+            let place = base + place;
+            (read.start, shared.slice(place..place + (read.end - read.start) as usize))
+        });
+        let large = reads.iter().filter(|r| !small(r)).zip(own);
+        let large_pieces = large.map(|(read, (block, at))| (read.start, Bytes::from(block).slice(at)));
+        Ok(small_pieces.chain(large_pieces).collect())
     }
 
     /// Zeroed memory with room for `len` bytes from the returned index on, which stands at `offset`
@@ -257,11 +298,27 @@ impl Source {
         Ok((block, at))
     }
 
-    fn read_into(&self, read: &Range<u64>, buf: &mut [u8]) -> Result<()> {
-        self.reader.read_at(read.start, buf).map_err(|e| {
-            let what = format!("cannot read {} bytes", buf.len());
-            self.named(Error::io(what, e).at_offset(read.start))
-        })
+    /// Fills buffers with the bytes at their offsets.
+    fn read_into(&self, mut wanted: Vec<(u64, &mut [u8])>) -> Result<()> {
+        let mut begun = Vec::with_capacity(wanted.len());
+        for (offset, buf) in &mut wanted {
+            let Some(len) = self.reader.begin_read(*offset, buf) else { break };
+            begun.push(len.min(buf.len()));
+        }
+        if begun.iter().zip(&wanted).any(|(len, (_, buf))| *len < buf.len()) {
+            self.touches.store(0, Ordering::Relaxed);
+        }
+        begun.resize(wanted.len(), 0);
+        for ((offset, buf), len) in wanted.into_iter().zip(begun) {
+            if len == buf.len() {
+                continue;
+            }
+            self.reader.read_at(offset + len as u64, &mut buf[len..]).map_err(|e| {
+                let what = format!("cannot read {} bytes", buf.len());
+                self.named(Error::io(what, e).at_offset(offset))
+            })?;
+        }
+        Ok(())
     }
 
     fn named(&self, error: Error) -> Error {
@@ -314,6 +371,12 @@ pub fn drive<D: Decode>(source: &Source, decoder: D) -> Result<D::Output> {
     drive_with(source, decoder, &mut segments)
 }
 
+/// The same for a decoder that wants what lies scattered over the file.
+pub(crate) fn drive_scattered<D: Decode>(source: &Source, decoder: D) -> Result<D::Output> {
+    let mut segments = source.scattered_segments();
+    drive_with(source, decoder, &mut segments)
+}
+
 /// The same from bytes that are there already; what was fetched stays in `segments`.
 pub(crate) fn drive_with<D: Decode>(
     source: &Source,
@@ -340,6 +403,7 @@ mod tests {
     use super::*;
     use std::io;
     use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
 
     struct Counting {
         file: Vec<u8>,
@@ -456,6 +520,83 @@ mod tests {
         let asked = Source::open(&path, SourceOptions::default()).unwrap();
         asked.prefer_mapping();
         assert!(asked.segments().is_whole());
+    }
+
+    /// A file of which the page cache has nothing, or all; one byte of each read is always there.
+    struct Slow {
+        file: Vec<u8>,
+        is_cached: AtomicBool,
+        calls: Mutex<Vec<(&'static str, u64)>>,
+    }
+
+    impl ReadAt for Slow {
+        fn len(&self) -> io::Result<u64> {
+            Ok(self.file.len() as u64)
+        }
+
+        fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+            self.calls.lock().unwrap().push(("read", offset));
+            buf.copy_from_slice(&self.file[offset as usize..offset as usize + buf.len()]);
+            Ok(())
+        }
+
+        fn begin_read(&self, offset: u64, buf: &mut [u8]) -> Option<usize> {
+            self.calls.lock().unwrap().push(("begin", offset));
+            let len = if self.is_cached.load(Ordering::Relaxed) { buf.len() } else { buf.len() / 2 };
+            buf[..len].copy_from_slice(&self.file[offset as usize..offset as usize + len]);
+            Some(len)
+        }
+    }
+
+    #[test]
+    fn all_reads_are_begun_before_one_is_waited_for_and_what_came_at_once_is_not_read_again() {
+        let slow = Arc::new(Slow { file: file(), is_cached: false.into(), calls: Mutex::default() });
+        let source = Source::from_read_at(slow.clone(), SourceOptions::default()).unwrap();
+        let asked = vec![10..20, 50_000..50_100, 100_000..180_000];
+        let out = drive(&source, Fixed(asked.clone())).unwrap();
+        for (range, bytes) in asked.iter().zip(out) {
+            assert_eq!(bytes, file()[range.start as usize..range.end as usize]);
+        }
+        let calls = std::mem::take(&mut *slow.calls.lock().unwrap());
+        let expected = [
+            ("begin", 10),
+            ("begin", 50_000),
+            ("begin", 100_000),
+            ("read", 15),
+            ("read", 50_050),
+            ("read", 140_000),
+        ];
+        assert_eq!(calls, expected);
+        slow.is_cached.store(true, Ordering::Relaxed);
+        assert_eq!(drive(&source, Fixed(vec![7..9])).unwrap()[0], file()[7..9]);
+        assert_eq!(*slow.calls.lock().unwrap(), [("begin", 7)]);
+    }
+
+    #[test]
+    fn a_take_uses_a_mapping_only_once_the_page_cache_has_shown_to_have_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        std::fs::write(&path, file()).unwrap();
+        let mut source = Source::open(&path, SourceOptions::default()).unwrap();
+        let slow = Arc::new(Slow { file: file(), is_cached: false.into(), calls: Mutex::default() });
+        source.reader = slow.clone();
+        let ranges: Vec<_> = (0..40).map(|i| i * 4900..i * 4900 + 5).collect();
+        let take = || {
+            let out = drive_scattered(&source, Fixed(ranges.clone())).unwrap();
+            assert!(out.iter().zip(&ranges).all(|(b, r)| *b == file()[r.start as usize..r.end as usize]));
+            source.scattered_segments().is_whole()
+        };
+        // More than enough touches, but each of them waits.
+        assert!(!take() && !take());
+        assert!(source.whole().is_none());
+        // What a scan maps a take leaves alone.
+        source.prefer_mapping();
+        assert!(source.segments().is_whole() && !take());
+        slow.is_cached.store(true, Ordering::Relaxed);
+        assert!(take());
+        slow.calls.lock().unwrap().clear();
+        assert!(take());
+        assert!(slow.calls.lock().unwrap().is_empty());
     }
 
     #[test]

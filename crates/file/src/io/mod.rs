@@ -17,7 +17,7 @@ mod read_at;
 mod segments;
 
 pub use decode::{Decode, Join, Step, join};
-pub(crate) use driver::drive_with;
 pub use driver::{MappingPolicy, Source, SourceOptions, drive};
+pub(crate) use driver::{drive_scattered, drive_with};
 pub use read_at::ReadAt;
 pub use segments::Segments;

@@ -18,6 +18,13 @@ pub trait ReadAt: Send + Sync {
     /// Fills `buf` with the bytes at `offset`, or fails.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
 
+    /// Does as much of `read_at` as needs no waiting and sets the rest going: how many bytes at the front
+    /// of `buf` are there, `None` where this cannot be done. Several reads are begun before the first is
+    /// waited for, so that a device has all of them to work on.
+    fn begin_read(&self, _offset: u64, _buf: &mut [u8]) -> Option<usize> {
+        None
+    }
+
     /// All bytes, if they are in memory anyway; then nothing is ever read.
     fn whole(&self) -> Option<Bytes> {
         None
@@ -32,6 +39,18 @@ impl ReadAt for std::fs::File {
     #[cfg(unix)]
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         std::os::unix::fs::FileExt::read_exact_at(self, buf, offset)
+    }
+
+    /// What the page cache has is copied; for the rest Linux begins to read and does not wait. Not every
+    /// file system can.
+    #[cfg(target_os = "linux")]
+    fn begin_read(&self, offset: u64, buf: &mut [u8]) -> Option<usize> {
+        use rustix::io::{Errno, ReadWriteFlags};
+        let mut parts = [io::IoSliceMut::new(buf)];
+        match rustix::io::preadv2(self, &mut parts, offset, ReadWriteFlags::NOWAIT) {
+            Err(Errno::AGAIN) => Some(0),
+            answer => answer.ok(),
+        }
     }
 
     #[cfg(windows)]
@@ -74,6 +93,10 @@ impl<R: ReadAt + ?Sized> ReadAt for Arc<R> {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         (**self).read_at(offset, buf)
+    }
+
+    fn begin_read(&self, offset: u64, buf: &mut [u8]) -> Option<usize> {
+        (**self).begin_read(offset, buf)
     }
 
     fn whole(&self) -> Option<Bytes> {

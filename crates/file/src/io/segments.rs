@@ -16,6 +16,8 @@ use bytes::{Bytes, BytesMut};
 #[derive(Debug, Default)]
 pub struct Segments {
     whole: Option<Bytes>,
+    /// What is wanted lies scattered over the file, see [`scattered`](Self::scattered).
+    scattered: bool,
     /// Sorted by offset; between two pieces there is at least one missing byte.
     pieces: Vec<(u64, Bytes)>,
     /// The piece looked at last. Decoders walk forward, so it is nearly always this one or the next.
@@ -31,6 +33,16 @@ impl Segments {
     /// The whole file as one segment: every step is then `Done` at once.
     pub fn whole(file: Bytes) -> Self {
         Self { whole: Some(file), ..Self::default() }
+    }
+
+    /// No bytes yet of those that a take wants: a mapping is used for them only once the page cache has
+    /// shown to have the file.
+    pub(crate) fn scattered() -> Self {
+        Self { scattered: true, ..Self::default() }
+    }
+
+    pub(crate) fn is_scattered(&self) -> bool {
+        self.scattered
     }
 
     /// Whether the whole file is here, so that needs never arise.

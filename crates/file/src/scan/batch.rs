@@ -9,7 +9,7 @@ use arrow_schema::SchemaRef;
 use crate::blob::{BlobStore, Media, fetch_values};
 use crate::column::Column;
 use crate::encoding::Arena;
-use crate::io::{Source, drive, join};
+use crate::io::{Source, drive, drive_scattered, join};
 use crate::page::LeafData;
 use crate::schema::string_views;
 use crate::{Error, ErrorKind, Limits, Result};
@@ -27,6 +27,8 @@ pub(crate) struct Projected {
     pub(crate) store: Arc<BlobStore>,
     /// The columns, by position, whose blobs are returned as bytes.
     pub(crate) blobs: Vec<usize>,
+    /// Whether rows are wanted that lie scattered over the file, as by a take.
+    pub(crate) scattered: bool,
 }
 
 /// Arrow bytes that a row is expected to take, above zero. To find them looks at a page of every column.
@@ -87,7 +89,10 @@ impl Projected {
     pub(crate) fn read(&self, rows: &[Range<u64>], budget: usize, arena: &Arena) -> Result<Vec<LeafData>> {
         self.admit_row()?;
         let reads = self.columns.iter().map(|c| c.read(rows, budget, arena, &self.limits)).collect();
-        drive(&self.source, join(reads)).map_err(|e| self.in_file(e))
+        let reads = join(reads);
+        let read =
+            if self.scattered { drive_scattered(&self.source, reads) } else { drive(&self.source, reads) };
+        read.map_err(|e| self.in_file(e))
     }
 
     /// That one row, which every batch holds at least, is within the limits. Constant pages cost a file nothing,
@@ -121,7 +126,12 @@ impl Projected {
         if self.blobs.is_empty() || rows == 0 {
             return Ok(rows);
         }
-        let media = Media { source: &self.source, store: &self.store, limits: &self.limits };
+        let media = Media {
+            source: &self.source,
+            store: &self.store,
+            limits: &self.limits,
+            scattered: self.scattered,
+        };
         fetch_values(&media, &self.columns, leaves, &self.blobs, rows, budget, arena)
             .map_err(|e| self.in_file(e))
     }

@@ -338,6 +338,7 @@ fn split(output: &Projected, tests: &Projected) -> (Vec<Option<usize>>, Projecte
         columns: columns.iter().map(|c| output.columns[*c].clone()).collect(),
         limits: output.limits.clone(),
         store: output.store.clone(),
+        scattered: output.scattered,
     };
     (kept, rest)
 }

@@ -82,7 +82,8 @@ impl Take {
             return Err(Error::invalid(format!("row {row} is out of range: the file has {num_rows} rows")));
         }
         let projected = self.file.project_as(self.columns.as_deref(), self.blobs)?;
-        let projected = projected.with_string_views(self.string_views);
+        let mut projected = projected.with_string_views(self.string_views);
+        projected.scattered = true;
         let batch_bytes = self.batch_bytes;
         Ok(TakeBatches { projected, rows: self.rows, done: 0, batch_bytes, most: MAX_ROWS, failed: false })
     }
