@@ -9,6 +9,8 @@ SEVEN = ["lineitem", "flights", "text", "cities", "nested", "embeddings", "wide"
 APART = ["images", "blobs"]
 VARIANTS = ["pennon_fast", "pennon_balanced", "pennon_small", "pennon_on_pylance"]
 PYLANCE = ["lance_file", "lance_dataset"]
+# Programs without Python, beside each other.
+RUST_VARIANTS = ["rust_pennon_fast", "rust_pennon_balanced", "rust_pennon_on_pylance"]
 # How many times less than pylance in CPU and in wall time, than Vortex and Arrow IPC in CPU. None is no goal.
 READ = {"scan": (4, 3, 1.5, 0.15), "stream": (5, 4, 2, 0.2), "one": (5, 4, 1.5, None), "two": (5, 4, 1.5, None)}
 OPEN_TAKE, OPEN_ONE, WRITE = (8, 6, 4, 0.7), (25, 25, 50, 8), (2, 2, 3, None)
@@ -20,7 +22,7 @@ NOTHING = (None,) * 4
 
 def goal(measure, variant, apart=False):
     """The four ratios that are aimed at."""
-    if variant == "pennon_small":
+    if variant == "pennon_small" or variant in RUST_VARIANTS:
         return NOTHING
     family = "open_take" if measure.startswith("open_take") else measure.split("_")[0] if measure[:4] == "take" else measure
     if apart:
@@ -65,8 +67,11 @@ class Medians:
         return list(dict.fromkeys(engine for other, engine, *_ in self.values if other == table))
 
 
-def comparisons(measure):
+def comparisons(measure, variant):
     """The columns of ratios: a name, the engines compared with, and the clock."""
+    if variant in RUST_VARIANTS:
+        peers = [(name, [f"rust_{name}"]) for name in ("lance_file", "parquet")]
+        return [(f"{name} {clock}", others, clock) for name, others in peers for clock in ("cpu", "wall")]
     clock = "bytes" if measure in MEMORY else "cpu"
     wall = "anonymous" if measure in MEMORY else "wall"
     return [("pylance", PYLANCE, clock), (f"pylance {wall}", PYLANCE, wall), ("Vortex", ["vortex"], clock), ("IPC", ["ipc"], clock)]
@@ -89,7 +94,7 @@ def ratio_rows(medians, measure, variants, tables):
     rows = []
     for variant in variants:
         cells = []
-        for (_, others, clock), wanted in zip(comparisons(measure), goal(measure, variant)):
+        for (_, others, clock), wanted in zip(comparisons(measure, variant), goal(measure, variant)):
             ratios = {t: medians.ratio(t, others, variant, measure, clock) for t in tables}
             ratios = {table: value for table, value in ratios.items() if value is not None}
             if not ratios:
@@ -106,7 +111,7 @@ def apart_rows(medians, measure, variants, table):
     rows = []
     for variant in variants:
         goals = goal(measure, variant, apart=True)
-        ratios = [medians.ratio(table, others, variant, measure, clock) for _, others, clock in comparisons(measure)]
+        ratios = [medians.ratio(table, others, variant, measure, clock) for _, others, clock in comparisons(measure, variant)]
         if set(ratios) != {None}:
             rows.append([f"{measure}  {variant}", *map(beside, ratios, goals)])
     return rows
@@ -124,14 +129,27 @@ def print_ratios(results):
         for complaint in ("wrong", "error"):
             if complaint in answer:
                 print(f"{answer['table']}, {answer['engine']}: {complaint}: {answer[complaint]}")
-    header = ["", "pylance CPU", "pylance wall", "Vortex CPU", "IPC CPU"]
     seven = [table for table in SEVEN if table in medians.tables()]
-    print(f"\ntimes less than the better of pylance's file and dataset, Vortex, Arrow IPC: geometric means over {', '.join(seven)}")
-    print("(goal and whether it is met; the worst table); rows of memory: peak bytes, peak bytes of no file, Vortex, IPC\n")
-    rows = [row for measure in MEASURES for row in ratio_rows(medians, measure, VARIANTS, seven)]
-    print_table(header, rows)
+    means = f"geometric means over {', '.join(seven)}"
+    print_variants(
+        medians, VARIANTS, seven, ["", "pylance CPU", "pylance wall", "Vortex CPU", "IPC CPU"],
+        f"times less than the better of pylance's file and dataset, Vortex, Arrow IPC: {means}\n"
+        "(goal and whether it is met; the worst table); rows of memory: peak bytes, peak bytes of no file, Vortex, IPC",
+    )
+    print_variants(
+        medians, RUST_VARIANTS, seven, ["", "lance-file CPU", "lance-file wall", "parquet CPU", "parquet wall"],
+        f"programs in Rust, times less than the crates lance-file and parquet: {means} (the worst table)",
+    )
+
+
+def print_variants(medians, variants, tables, header, title):
+    """The tables of ratios of some variants, if anything was measured of them."""
+    rows = [row for measure in MEASURES for row in ratio_rows(medians, measure, variants, tables)]
+    if rows:
+        print(f"\n{title}\n")
+        print_table(header, rows)
     for table in APART:
-        rows = [row for measure in MEASURES for row in apart_rows(medians, measure, VARIANTS, table)]
+        rows = [row for measure in MEASURES for row in apart_rows(medians, measure, variants, table)]
         if rows:
             print(f"{table}, times less\n")
             print_table(header, rows)

@@ -24,6 +24,7 @@ ENGINES = {
     "rust_pennon_fast": Kind("program", "pennon", ".lance", "pennon_fast"),
     "rust_pennon_balanced": Kind("program", "pennon", ".lance", "pennon_balanced"),
     "rust_pennon_on_pylance": Kind("program", "pennon", ".lance", "lance_file"),
+    "rust_lance_file": Kind("program", "lance", ".lance", "lance_file"),
     "rust_parquet": Kind("program", "parquet", ".parquet", "parquet"),
 }
 PROGRAMS = [name for name, kind in ENGINES.items() if kind.module == "program"]

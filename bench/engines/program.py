@@ -1,5 +1,5 @@
-"""Programs that measure without Python: of bench/measure and of bench/peers-rust. They are given a job as JSON, much as
-measures.py is, and print the same answer."""
+"""Programs that measure without Python: of bench/measure, bench/peers-lance and bench/peers-rust. They are given a job as JSON,
+much as measures.py is, and print the same answer."""
 import json
 import pathlib
 import subprocess
@@ -9,6 +9,7 @@ import measures as known
 BENCH = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = {
     "pennon": BENCH.parent / "target/release/pennon-measure",
+    "lance": BENCH / "peers-lance/target/release/measure-lance",
     "parquet": BENCH / "peers-rust/target/release/measure-parquet",
 }
 # Measured through Python alone.

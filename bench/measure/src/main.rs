@@ -42,7 +42,7 @@ struct Pennon<'a> {
 impl Engine for Pennon<'_> {
     type Handle = File;
 
-    fn open(&self, path: &str) -> Outcome<File> {
+    fn open(&self, path: &str, _: Option<&[String]>) -> Outcome<File> {
         Ok(File::open(path)?)
     }
 

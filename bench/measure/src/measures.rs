@@ -13,8 +13,8 @@ pub trait Engine {
     /// An open file.
     type Handle;
 
-    /// Opens a file, ready to read.
-    fn open(&self, path: &str) -> Outcome<Self::Handle>;
+    /// Opens a file, ready to read these columns, or all; the same are asked for afterwards.
+    fn open(&self, path: &str, columns: Option<&[String]>) -> Outcome<Self::Handle>;
 
     /// The schema and the number of rows.
     fn describe(&self, handle: &Self::Handle) -> Outcome<u64>;
@@ -49,24 +49,25 @@ fn one_measure<E: Engine>(engine: &E, job: &Job, measure: &str) -> Outcome<Value
         Some(&"two") => Some(job.two.as_slice()),
         _ => None,
     };
+    let open = || engine.open(path, columns);
     match words.as_slice() {
         ["write"] => repeat(job.seconds, |_| engine.write()),
-        ["open"] => repeat(job.seconds, |_| engine.describe(&engine.open(path)?)),
-        ["open", "one"] => repeat(job.seconds, |_| engine.scan(&engine.open(path)?, columns, true)),
+        ["open"] => repeat(job.seconds, |_| engine.describe(&open()?)),
+        ["open", "one"] => repeat(job.seconds, |_| engine.scan(&open()?, columns, true)),
         ["open", "take", _] => {
             let sets = job.sets("100")?;
-            repeat(job.seconds, |run| engine.take(&engine.open(path)?, &sets[run % sets.len()], columns))
+            repeat(job.seconds, |run| engine.take(&open()?, &sets[run % sets.len()], columns))
         }
         ["take", size, _] => {
-            let (handle, sets) = (engine.open(path)?, job.sets(size)?);
+            let (handle, sets) = (open()?, job.sets(size)?);
             repeat(job.seconds, |run| engine.take(&handle, &sets[run % sets.len()], columns))
         }
         ["scan" | "one" | "two"] => {
-            let handle = engine.open(path)?;
+            let handle = open()?;
             repeat(job.seconds, |_| engine.scan(&handle, columns, true))
         }
         ["stream"] => {
-            let handle = engine.open(path)?;
+            let handle = open()?;
             repeat(job.seconds, |_| engine.scan(&handle, columns, false))
         }
         _ => Err(format!("there is no measure {measure}").into()),

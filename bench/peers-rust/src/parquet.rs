@@ -56,7 +56,7 @@ impl Handle {
 impl Engine for Parquet {
     type Handle = Handle;
 
-    fn open(&self, path: &str) -> Outcome<Handle> {
+    fn open(&self, path: &str, _: Option<&[String]>) -> Outcome<Handle> {
         let file = File::open(path)?;
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
         let metadata = ArrowReaderMetadata::load(&file, options)?;
