@@ -15,9 +15,13 @@ mod driver;
 mod mmap;
 mod read_at;
 mod segments;
+mod source;
+#[cfg(test)]
+mod tests;
 
 pub use decode::{Decode, Join, Step, join};
-pub use driver::{MappingPolicy, Source, SourceOptions, drive};
+pub use driver::drive;
 pub(crate) use driver::{drive_scattered, drive_with};
 pub use read_at::ReadAt;
 pub use segments::Segments;
+pub use source::{MappingPolicy, Source, SourceOptions};
