@@ -33,14 +33,18 @@ def measure(job):
     sets = [engine.rows(numbers) for numbers in measures.row_sets(job["num_rows"], 100)]
     for rows in sets:
         engine.take(handle, rows, columns)
+    failures = []
     counts, gate = [0] * job["threads"], threading.Barrier(job["threads"] + 1)
 
     def work(number):
         gate.wait()
         done = 0
-        while time.perf_counter() < until:
-            engine.take(handle, sets[(number + done) % len(sets)], columns)
-            done += 1
+        try:
+            while time.perf_counter() < until:
+                engine.take(handle, sets[(number + done) % len(sets)], columns)
+                done += 1
+        except Exception as e:  # A thread's exception would only be printed.
+            failures.append(e)
         counts[number] = done
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(job["threads"])]
@@ -52,6 +56,8 @@ def measure(job):
     for thread in threads:
         thread.join()
     wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+    if failures:
+        raise failures[0]
     return {"takes": sum(counts) / wall, "cpu": cpu / sum(counts), "busy": cpu / wall}
 
 

@@ -2,7 +2,8 @@
 
 /// Bytes that a handle keeps, as far as they grow with the file: see [`File::held`](crate::File::held).
 ///
-/// Chunks are decoded anew by every call: of the values themselves only the entries of page dictionaries stay.
+/// Chunks are decoded anew by every call: of the values themselves only the entries of page dictionaries stay, and in format version
+/// 2.0 what a scan has decompressed of a page that it is not done with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeldBytes {

@@ -258,8 +258,8 @@ impl File {
         })
     }
 
-    /// Bytes that this handle, and its clones, keep of what was read so far. Descriptions of pages (some hundred bytes each) and
-    /// statistics are not counted.
+    /// Bytes that this handle, and its clones, keep of what was read so far. Descriptions of pages (some hundred bytes each, symbol
+    /// tables among them), columns of lists in 2.0, pages of 2.3 and statistics are not counted.
     #[must_use]
     pub fn held(&self) -> HeldBytes {
         let mut held =

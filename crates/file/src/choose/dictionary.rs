@@ -364,18 +364,22 @@ fn stored_at(entries: &Values, level: Option<i32>, tuning: &Tuning) -> Result<St
     let compressed = |scheme, level| {
         stored_as(Encoding::General { scheme, level, values: Box::new(plain.clone()) }, entries)
     };
-    let mut best = compressed(scheme, level)?;
-    let weight = match tuning.chooses() {
-        true => tuning.preset.weights().entries_decode,
-        false => 0.0,
-    };
-    let mut others = vec![stored_as(plain.clone(), entries)?];
-    if weight > 0.0 && scheme == Scheme::Zstd {
-        others.push(compressed(Scheme::Lz4, None)?);
+    let mut ways = vec![compressed(scheme, level)?, stored_as(plain.clone(), entries)?];
+    let weights = tuning.preset.weights();
+    // What decoding costs is weighed where nobody asked for a scheme.
+    let is_free = tuning.chooses() && tuning.dictionary.scheme == Some((Scheme::Lz4, None));
+    let weight = if is_free { weights.entries_decode } else { 0.0 };
+    if weight > 0.0 {
+        ways.push(compressed(Scheme::Lz4, None)?);
     }
-    let cost = |s: &StoredEntries| s.bytes.len() as f64 + weight * cost::entries_ns(&s.encoding, entries);
-    for other in others {
-        if cost(&other) <= cost(&best) {
+    let cost =
+        |way: &StoredEntries| way.bytes.len() as f64 + weight * cost::entries_ns(&way.encoding, entries);
+    let is_larger = |way: &StoredEntries| way.bytes.len() > weights.entries_bytes;
+    let mut best = ways.remove(0);
+    for other in ways {
+        // What has room goes before what has none; plain before a compressor that gains nothing.
+        let order = is_larger(&other).cmp(&is_larger(&best)).then(cost(&other).total_cmp(&cost(&best)));
+        if order.is_le() {
             best = other;
         }
     }

@@ -350,6 +350,7 @@ impl Options<'_> {
 
     /// A dictionary in a given order for one of several pages; false if it does not fit after all.
     fn part(&mut self, order: Order) -> Result<bool> {
+        let before = self.found.len();
         let values = &self.page.values;
         let valid = self.page.value_validity();
         let all = values.byte_size() as f64;
@@ -371,7 +372,7 @@ impl Options<'_> {
             }
             Arranged::TooLarge { .. } => return Ok(false),
         }
-        Ok(!self.found.is_empty())
+        Ok(self.found.len() > before)
     }
 
     /// Several pages, of which each has a dictionary that is small enough; at least so many.

@@ -33,7 +33,7 @@ fn decode(
     num_levels: usize,
     out: &mut Vec<u16>,
     limits: &Limits,
-    scratch: &mut Option<Scratch>,
+    scratch: &mut Option<Lent>,
 ) -> Result<()> {
     let start = out.len();
     match encoding {

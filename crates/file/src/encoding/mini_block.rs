@@ -24,7 +24,6 @@ use super::fsst::FsstCodec;
 use super::general::Content;
 use super::packed_struct::StructCodec;
 use super::runs::{self, RunsCodec};
-
 use super::{
     Encoding, Lent, Purpose, Scheme, Scratch, ValueType, Values, bitpacking, block, byte_stream_split, flat,
     general, rle, variable,
@@ -367,7 +366,9 @@ impl ChunkReader {
             return;
         };
         for part in parts {
-            let Some(offset) = first.get(part.start as usize * 4..).and_then(|b| b.first_chunk::<4>()) else {
+            let Some(offset) =
+                first.get((part.start as usize).saturating_mul(4)..).and_then(|b| b.first_chunk::<4>())
+            else {
                 return;
             };
             prefetch(first, u32::from_le_bytes(*offset) as usize);

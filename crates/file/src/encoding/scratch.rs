@@ -80,8 +80,21 @@ impl Drop for Lent {
         const KEEP: usize = 2;
         /// The largest buffer that outlives a page.
         const KEEP_BYTES: usize = 1 << 20;
+        /// Buffers that outlive it.
+        const KEEP_BUFFERS: usize = 4;
+        fn trim<T>(vector: &mut Vec<T>) {
+            if vector.capacity() * size_of::<T>() > KEEP_BYTES {
+                *vector = Vec::new();
+            }
+        }
         let mut scratch = std::mem::take(&mut self.0);
         scratch.buffers.retain(|buffer| buffer.capacity() <= KEEP_BYTES);
+        scratch.buffers.truncate(KEEP_BUFFERS);
+        trim(&mut scratch.bounds);
+        trim(&mut scratch.ends);
+        trim(&mut scratch.wide_ends);
+        trim(&mut scratch.levels);
+        trim(&mut scratch.words);
         // A thread that ends has no place for it any more.
         let _ = IDLE.try_with(|idle| {
             let mut idle = idle.borrow_mut();

@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -24,6 +24,8 @@ const WINDOW_BYTES: u64 = 64 * 1024;
 const TOUCHES_PER_WINDOW: u64 = 8;
 /// Ranges looked at to see whether the page cache has a file.
 const PROBES: usize = 8;
+/// What a round of a take copies at most where it might be mapped.
+const MOST_COPIED_BYTES: u64 = 256 << 20;
 /// Reads are joined up to this size; only ranges that touch grow further.
 const MAX_JOINED_BYTES: u64 = 16 << 20;
 /// Answers smaller than this share one block of memory per round.
@@ -74,6 +76,8 @@ pub struct Source {
     whole: OnceLock<Option<Bytes>>,
     /// Windows touched by reads since one of them had to wait for the device.
     touches: AtomicU64,
+    /// Whether reads were found to be waited for one by one, here or on this file system.
+    reads_wait: AtomicBool,
 }
 
 impl Source {
@@ -126,6 +130,7 @@ impl Source {
             name: None,
             whole: OnceLock::new(),
             touches: AtomicU64::new(0),
+            reads_wait: AtomicBool::new(false),
         }
     }
 
@@ -183,7 +188,8 @@ impl Source {
     /// and come one after the other, which costs nothing where the page cache has the file.
     pub(crate) fn scattered_segments(&self) -> Segments {
         let is_warm = self.touches.load(Ordering::Relaxed) >= self.touches_of_mapping();
-        if self.local.is_none() || is_warm || self.options.mapping == MappingPolicy::Always {
+        let reads_wait = self.reads_wait.load(Ordering::Relaxed);
+        if self.local.is_none() || is_warm || reads_wait || self.options.mapping == MappingPolicy::Always {
             return self.segments();
         }
         Segments::scattered()
@@ -200,14 +206,16 @@ impl Source {
             }
         }
         let is_warm = self.note_touches(ranges) && self.looks_cached(ranges);
-        if is_warm {
+        // Copies of very many chunks would take memory that nobody has promised.
+        let is_large =
+            ranges.iter().fold(0, |sum: u64, r| sum.saturating_add(r.end - r.start)) > MOST_COPIED_BYTES;
+        if is_warm || is_large {
             self.prefer_mapping();
         }
-        if is_warm || !segments.is_scattered() {
-            if let Some(whole) = self.whole() {
-                segments.set_whole(whole);
-                return Ok(());
-            }
+        let may_fault = is_warm || is_large || !segments.is_scattered();
+        if let Some(whole) = self.whole().filter(|_| may_fault) {
+            segments.set_whole(whole);
+            return Ok(());
         }
         let reads = coalesce(ranges, self.options.coalesce_gap);
         segments.insert_all(self.read_all(&reads)?);
@@ -218,7 +226,8 @@ impl Source {
     fn note_touches(&self, ranges: &[Range<u64>]) -> bool {
         let touched: u64 = ranges.iter().map(|r| 1 + (r.end - r.start) / WINDOW_BYTES).sum();
         let before = self.touches.fetch_add(touched, Ordering::Relaxed);
-        let may_map = self.local.is_some() && self.options.mapping != MappingPolicy::Never;
+        let failed = matches!(self.whole.get(), Some(None));
+        let may_map = self.local.is_some() && self.options.mapping != MappingPolicy::Never && !failed;
         may_map && before.saturating_add(touched) >= self.touches_of_mapping()
     }
 
@@ -300,7 +309,10 @@ impl Source {
     fn read_into(&self, mut wanted: Vec<(u64, &mut [u8])>) -> Result<()> {
         let mut begun = Vec::with_capacity(wanted.len());
         for (offset, buf) in &mut wanted {
-            let Some(len) = self.reader.begin_read(*offset, buf) else { break };
+            let Some(len) = self.reader.begin_read(*offset, buf) else {
+                self.reads_wait.store(true, Ordering::Relaxed);
+                break;
+            };
             begun.push(len.min(buf.len()));
         }
         if begun.iter().zip(&wanted).any(|(len, (_, buf))| *len < buf.len()) {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
-/// The schema with views in place of strings and binary values with 32-bit offsets, at the top and inside of structs and lists. Keys
-/// of maps and values of dictionaries stay as they are.
+/// The schema with views in place of strings and binary values with 32-bit offsets, at the top and inside of structs and lists. Maps,
+/// list views, unions, and values of dictionaries and runs stay as they are.
 pub(crate) fn string_views(schema: &SchemaRef) -> SchemaRef {
     let fields: Vec<FieldRef> = schema.fields().iter().map(viewed).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))

@@ -75,8 +75,8 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// Looks at the first `num_rows` rows of `leaf`, which have these slots and of which the first is number `first_row` of the file. Rows looked at before
-    /// are passed over.
+    /// Looks at the first `num_rows` rows of `leaf`, which have these slots and of which the first is number `first_row` of the file.
+    /// Rows looked at before are passed over.
     pub(crate) fn look(&mut self, first_row: u64, num_rows: usize, leaf: &LeafData, slots: &RowSlots) {
         let values = values_of(leaf, self.order);
         let end = first_row.saturating_add(num_rows as u64).min(self.num_rows);

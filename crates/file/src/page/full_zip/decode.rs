@@ -240,13 +240,17 @@ pub(crate) fn decode(
 fn decode_bare(page: &FullZipPage<'_>, rows: &[Range<u64>], out: &mut LeafData) -> Result<()> {
     /// Ranges between the one that is copied and the one whose memory is asked for.
     const AHEAD: usize = 4;
+    /// Ranges from one look whether all of the page is verified to the next.
+    const LOOKS: usize = 64;
     let stride = page.index.row_bytes();
     let bytes = |rows: &Range<u64>| rows.start * stride..rows.end * stride;
     let mut whole: Option<&[u8]> = None;
     let mut count = 0;
     for (i, range) in rows.iter().enumerate() {
         // Once all of a page is verified a row is looked up with no more ado.
-        whole = whole.or_else(|| page.buffers.verified(page.segments, DATA));
+        if whole.is_none() && i.is_multiple_of(LOOKS) {
+            whole = page.buffers.verified(page.segments, DATA);
+        }
         if let (Some(whole), Some(next)) = (whole, rows.get(i + AHEAD)) {
             prefetch(whole, bytes(next).start as usize);
         }

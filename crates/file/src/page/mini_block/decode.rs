@@ -76,14 +76,13 @@ impl<'a> MiniBlockPage<'a> {
     /// Asks for the memory of the chunks that `rows` start in. A take that wants a value of each of many chunks otherwise spends its
     /// time on one cache miss after the other.
     fn prefetch_chunks(&self, rows: &[Range<u64>], lines: usize) {
-        const FEW: usize = 8;
         /// Bytes of a cache line.
         const LINE: usize = 64;
-        let Some(range) = self.buffers.ranges().get(CHUNKS).filter(|_| rows.len() >= FEW) else { return };
+        let Some(range) = self.buffers.ranges().get(CHUNKS).filter(|_| rows.len() > 1) else { return };
         let Some(chunks) = self.segments.slice(range) else { return };
         for rows in rows {
             let number = match self.index.row_index() {
-                Some(index) => index.chunks(&(rows.start..rows.start + 1)).start,
+                Some(index) => index.first_chunk(rows.start),
                 None => self.index.chunk_of(rows.start),
             };
             let start = self.index.chunk_bytes(number).start as usize;
@@ -250,15 +249,24 @@ fn decode_plain(
     scratch: &mut PageScratch,
 ) -> Result<bool> {
     let index = page.index;
-    page.prefetch_chunks(rows, 1);
     let ahead = AHEAD.min(rows.len());
     let mut parts: Vec<Range<u32>> = Vec::with_capacity(ahead);
     let mut groups: Vec<Group<'_>> = Vec::with_capacity(ahead);
+    let all = rows;
     let mut rows = rows.iter().cloned();
     let mut current = rows.next();
+    // Rows whose chunks were asked for.
+    let mut asked = 0;
     while current.is_some() {
         if out.is_full() {
             return Ok(false);
+        }
+        // So many that the next chunks are on their way while those before them are decoded, and stay in the cache until then.
+        let at = all.len() - rows.len();
+        if at + AHEAD > asked {
+            let end = all.len().min(at + 8 * AHEAD);
+            page.prefetch_chunks(&all[asked.min(end)..end], 1);
+            asked = end;
         }
         // Some chunks are found before the first of them is decoded, so that their cache misses overlap.
         parts.clear();

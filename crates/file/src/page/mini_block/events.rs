@@ -6,12 +6,12 @@
 //! visible        0     │     61      │ 118     values before it
 //! ```
 //!
-//! A take wants a row of each of many chunks: counting whole blocks runs on vectors, and only the block that is looked for is
-//! gone through one by one.
+//! A take wants a row of each of many chunks: counting whole blocks runs on vectors, and only in the block that is looked
+//! for are events told apart, by the bits of a word.
 
 use pennon_codec::bits;
 
-/// Events of a block: their counts go into a byte.
+/// Events of a block: a bit of a word each.
 const BLOCK: usize = 64;
 
 /// Counts of one chunk's levels; empty until [`count`](Self::count).

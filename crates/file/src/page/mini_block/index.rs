@@ -78,10 +78,14 @@ impl RowIndex {
         chunk > 0 && self.goes_on[chunk - 1]
     }
 
+    /// The chunk in which a row of the page begins.
+    pub(super) fn first_chunk(&self, row: u64) -> usize {
+        partition(self.ends.len(), |chunk| self.ends[chunk] + u64::from(self.goes_on[chunk]) <= row)
+    }
+
     /// Chunks that hold rows `rows`, which must lie in the page and not be empty.
     pub(super) fn chunks(&self, rows: &Range<u64>) -> Range<usize> {
-        let starts = |chunk: usize| self.ends[chunk] + u64::from(self.goes_on[chunk]);
-        let first = partition(self.ends.len(), |c| starts(c) <= rows.start);
+        let first = self.first_chunk(rows.start);
         let last = self.ends.partition_point(|end| *end < rows.end);
         first..last + 1
     }

@@ -15,7 +15,7 @@ use pennon_codec::bits;
 
 use super::super::{Layer, LeafPage};
 use super::{PlainCompression, PlainEncoding, PlainLayout};
-use crate::encoding::{FsstCodec, Offset, Purpose, Scheme, Scratch, Values, VariableValues, compress};
+use crate::encoding::{FsstCodec, Lent, Offset, Purpose, Scheme, Values, VariableValues, compress};
 use crate::{Error, Result};
 
 /// How values of varying length are stored.
@@ -61,7 +61,7 @@ impl PlainPageParts {
 pub(crate) fn encode(page: &LeafPage, choice: &PlainChoice) -> Result<PlainPageParts> {
     let valid = page.value_validity();
     let no_value = valid.as_ref().is_some_and(|v| !v.has_true());
-    let mut encoder = Encoder { buffers: Vec::new(), scratch: Scratch::default() };
+    let mut encoder = Encoder { buffers: Vec::new(), scratch: Lent::take() };
     let encoding = match &page.dictionary {
         Some(entries) => encoder.keys(&page.values, valid.as_ref(), entries)?,
         None if no_value && !matches!(page.values, Values::Struct { .. }) => PlainEncoding::AllNull,
@@ -78,7 +78,7 @@ pub(crate) fn header(length: u64) -> PlainPageParts {
 
 struct Encoder {
     buffers: Vec<Vec<u8>>,
-    scratch: Scratch,
+    scratch: Lent,
 }
 
 impl Encoder {
