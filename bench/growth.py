@@ -191,13 +191,16 @@ def main():
     parser.add_argument("--clock", choices=["cpu", "wall"], default="cpu")
     parser.add_argument("--files", type=pathlib.Path, default=common.DATA / "growth")
     parser.add_argument("--out", type=pathlib.Path, default=common.DATA / "growth.json")
-    parser.add_argument("--picture", type=pathlib.Path, default=common.HERE.parent / "docs/growth.svg")
+    parser.add_argument("--picture", type=pathlib.Path, help="(default: docs/growth.svg, after a run of everything)")
     options = parser.parse_args()
     if options.job:
         return print(json.dumps(measure(json.loads(options.job.read_text()))))
     answers = run(options) if options.what == "run" else json.loads(options.out.read_text())["answers"]
     show(answers, options.clock)
-    if options.what != "table":
+    is_whole = (options.rows, options.columns, options.engines) == (ROWS, COLUMNS, list(ENGINES))
+    if is_whole and options.what != "table" and options.picture is None:
+        options.picture = common.HERE.parent / "docs/growth.svg"
+    if options.picture:
         options.picture.write_text(drawing(answers, options.clock))
 
 

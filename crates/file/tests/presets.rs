@@ -147,3 +147,29 @@ fn strings_in_packed_structs_are_compressed_where_their_metadata_asks_for_it_and
     let none = encoding(&short, [Some("zstd"), Some("zstd")]);
     assert!(none.contains("variable_packed_struct(variable(32), flat(64), variable(32))"), "{none}");
 }
+
+#[test]
+fn entries_of_a_dictionary_are_stored_as_asked_and_else_as_the_preset_weighs_them() {
+    let encodings = |asked: Option<&str>, preset| {
+        let field = Field::new("price", DataType::Decimal128(15, 2), true);
+        let metadata =
+            asked.map(|scheme| ("lance-encoding:dict-values-compression".to_owned(), scheme.to_owned()));
+        let schema = Arc::new(Schema::new(vec![field.with_metadata(metadata.into_iter().collect())]));
+        // 20,000 prices, ten of each, none near the last.
+        let prices = (0..200_000i128).map(|i| 90_000 + i * 7919 % 20_000 * 5);
+        let column = arrow_array::Decimal128Array::from_iter_values(prices).with_precision_and_scale(15, 2);
+        let column: ArrayRef = Arc::new(column.expect("a decimal"));
+        let batch = RecordBatch::try_new(schema.clone(), vec![column]).expect("one column");
+        let mut options = WriteOptions::default();
+        options.preset = preset;
+        column_bytes(&schema, &[batch], options).expect("written").remove(0).2
+    };
+    let all = |found: Vec<String>, scheme: &str| {
+        let wanted = format!("dictionary({scheme}(flat(128))");
+        assert!(!found.is_empty() && found.iter().all(|e| e.contains(&wanted)), "{found:?}, not {wanted}");
+    };
+    // LZ4 decodes in a fraction of the time, which is what counts there.
+    all(encodings(None, Preset::Fast), "lz4");
+    all(encodings(None, Preset::Balanced), "zstd");
+    all(encodings(Some("zstd"), Preset::Fast), "zstd");
+}
