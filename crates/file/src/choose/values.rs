@@ -23,6 +23,8 @@ const PLAIN_BYTES: usize = 8185;
 const STRING_BYTES: usize = 4096;
 /// Bytes that a chunk under a general compressor decodes to, about.
 const GENERAL_BYTES: usize = 32 * 1024;
+/// Bytes of strings that are compressed to see whether FSST makes them smaller.
+const FSST_LOOK_BYTES: usize = 256 << 10;
 /// Strings of a page below which training a symbol table does not pay.
 const FSST_MIN_BYTES: usize = 32 * 1024;
 
@@ -181,6 +183,10 @@ pub(super) fn fsst(values: &Values, wanted: FsstUse) -> Option<(Encoding, usize)
     let mut writer = ValueWriter::new(&encoding, &values.shape()).ok()?;
     let (mut before, mut after) = (0usize, Vec::new());
     for index in (0..values.len()).step_by(step) {
+        // A few images or documents are as telling as all of them.
+        if before > FSST_LOOK_BYTES {
+            break;
+        }
         before += values.bytes_at(index).map_or(0, <[u8]>::len);
         writer.encode(values, index, &mut after).ok()?;
     }
