@@ -152,9 +152,10 @@ fn strings_in_packed_structs_are_compressed_where_their_metadata_asks_for_it_and
 fn entries_of_a_dictionary_are_stored_as_asked_and_else_as_the_preset_weighs_them() {
     let encodings = |asked: Option<&str>, preset| {
         let field = Field::new("price", DataType::Decimal128(15, 2), true);
-        let metadata =
-            asked.map(|scheme| ("lance-encoding:dict-values-compression".to_owned(), scheme.to_owned()));
-        let schema = Arc::new(Schema::new(vec![field.with_metadata(metadata.into_iter().collect())]));
+        let key = "lance-encoding:dict-values-compression".to_owned();
+        let metadata: HashMap<String, String> =
+            asked.map(|scheme| (key, scheme.to_owned())).into_iter().collect();
+        let schema = Arc::new(Schema::new(vec![field.with_metadata(metadata)]));
         // 20,000 prices, ten of each, none near the last.
         let prices = (0..200_000i128).map(|i| 90_000 + i * 7919 % 20_000 * 5);
         let column = arrow_array::Decimal128Array::from_iter_values(prices).with_precision_and_scale(15, 2);
