@@ -135,7 +135,7 @@ def show(answers, clock):
             common.print_table([f"{clock} ms by {by}", *(f"{size:,}" for size in sizes)], rows)
 
 
-WIDTH, HEIGHT, LEFT, TOP, PANEL, SPAN, DEEP = 980, 596, 52, 88, 315, 245, 180
+WIDTH, HEIGHT, LEFT, TOP, PANEL, SPAN, DEEP = 996, 596, 64, 88, 315, 245, 180
 
 
 def drawing(answers, clock):
