@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Instructions of ten fixed operations of pennon, counted by valgrind's callgrind: the same on a busy machine as on a quiet one.
 
-    cargo build --release -p pennon pennon-measure
+    cargo build --release -p pennon -p pennon-measure
     python bench/instructions.py              prints counts beside those in instructions.json
     python bench/instructions.py --check      and fails where one is over 5 % more
     python bench/instructions.py --update     writes them
