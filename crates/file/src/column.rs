@@ -248,14 +248,14 @@ impl Column {
         arena: &Arena,
         limits: &'c Limits,
     ) -> ColumnRead<'c> {
-        let rows = if let Some(page) = self.first_page_with_all(rows) {
+        let rows = if self.lists.is_empty() {
             // Thousands of columns of one page each share the rows they are asked for.
-            let reads = vec![(0, PageRead::new(page, rows))];
-            let capacity = rows.iter().fold(0, |sum: u64, r| sum.saturating_add(r.end - r.start));
-            let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
-            RowsRead::Leaf(LeafRead { column: self, reads, capacity, budget, arena: arena.clone(), limits })
-        } else if self.lists.is_empty() {
-            RowsRead::Leaf(self.read_slots(rows, budget, arena, limits))
+            RowsRead::Leaf(match self.first_page_with_all(rows) {
+                Some(page) => {
+                    self.leaf_read(vec![(0, PageRead::new(page, rows))], rows, budget, arena, limits)
+                }
+                None => self.read_slots(rows, budget, arena, limits),
+            })
         } else {
             RowsRead::Lists(Box::new(ListRead::new(self, rows, budget, arena, limits)))
         };
@@ -265,8 +265,7 @@ impl Column {
     /// The first page, if it has all of `rows`, and a row is a slot.
     fn first_page_with_all(&self, rows: &[Range<u64>]) -> Option<&Page> {
         let page = self.pages.first()?;
-        let flat = self.lists.is_empty() && self.leaf.rows_scale == 1;
-        (flat && !rows.is_empty() && rows.last()?.end <= page.num_rows).then_some(page)
+        (self.leaf.rows_scale == 1 && rows.last()?.end <= page.num_rows).then_some(page)
     }
 
     /// As [`read`](Self::read), of values alone where lists have columns of their own: `rows` are items then.
@@ -279,9 +278,20 @@ impl Column {
     ) -> LeafRead<'c> {
         let scale = self.leaf.rows_scale;
         let slots = rows.iter().map(|r| r.start * scale..r.end * scale);
-        let capacity = slots.clone().fold(0, |sum: u64, r| sum.saturating_add(r.end - r.start));
-        let reads = page_reads(&self.pages, slots);
-        let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
+        self.leaf_read(page_reads(&self.pages, slots), rows, budget, arena, limits)
+    }
+
+    /// A decoder of `rows`, which are to be read from these pages.
+    fn leaf_read<'c>(
+        &'c self,
+        reads: Vec<(usize, PageRead<'c>)>,
+        rows: &[Range<u64>],
+        budget: usize,
+        arena: &Arena,
+        limits: &'c Limits,
+    ) -> LeafRead<'c> {
+        let count = rows.iter().fold(0, |sum: u64, r| sum.saturating_add(r.end - r.start));
+        let capacity = usize::try_from(count.saturating_mul(self.leaf.rows_scale)).unwrap_or(usize::MAX);
         LeafRead { column: self, reads, capacity, budget, arena: arena.clone(), limits }
     }
 

@@ -66,7 +66,7 @@ pub(crate) fn fetch_values(
     let mut fetching: Vec<Fetching<'_>> = fetching.collect::<Result<_>>()?;
     let kept = count_rows(media, &mut fetching, leaves, rows, budget)?;
     let source = media.source;
-    let mut segments = if media.scattered { source.scattered_segments() } else { source.segments() };
+    let mut segments = source.segments_for(media.scattered);
     if !segments.is_whole() {
         let wanted = fetching.iter().flat_map(|f| &f.extents[..f.slots.count(kept)]);
         let wanted = wanted.filter_map(|found| match found {

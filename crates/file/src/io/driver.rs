@@ -12,12 +12,6 @@ pub fn drive<D: Decode>(source: &Source, decoder: D) -> Result<D::Output> {
     drive_with(source, decoder, &mut segments)
 }
 
-/// The same for a decoder that wants what lies scattered over the file.
-pub(crate) fn drive_scattered<D: Decode>(source: &Source, decoder: D) -> Result<D::Output> {
-    let mut segments = source.scattered_segments();
-    drive_with(source, decoder, &mut segments)
-}
-
 /// The same from bytes that are there already; what was fetched stays in `segments`.
 pub(crate) fn drive_with<D: Decode>(
     source: &Source,

@@ -21,7 +21,7 @@ mod tests;
 
 pub use decode::{Decode, Join, Step, join};
 pub use driver::drive;
-pub(crate) use driver::{drive_scattered, drive_with};
+pub(crate) use driver::drive_with;
 pub use read_at::ReadAt;
 pub use segments::Segments;
 pub use source::{MappingPolicy, Source, SourceOptions};

@@ -184,12 +184,17 @@ impl Source {
         self.whole().map_or_else(Segments::new, Segments::whole)
     }
 
-    /// The same where what is wanted lies scattered over the file. Faults of a mapping read much around them
+    /// The same for what may lie `scattered` over the file, as the rows of a take. Faults of a mapping read much around them
     /// and come one after the other, which costs nothing where the page cache has the file.
-    pub(crate) fn scattered_segments(&self) -> Segments {
+    pub(crate) fn segments_for(&self, scattered: bool) -> Segments {
         let is_warm = self.touches.load(Ordering::Relaxed) >= self.touches_of_mapping();
         let reads_wait = self.reads_wait.load(Ordering::Relaxed);
-        if self.local.is_none() || is_warm || reads_wait || self.options.mapping == MappingPolicy::Always {
+        if !scattered
+            || self.local.is_none()
+            || is_warm
+            || reads_wait
+            || self.options.mapping == MappingPolicy::Always
+        {
             return self.segments();
         }
         Segments::scattered()

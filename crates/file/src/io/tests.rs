@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
-use super::{Decode, MappingPolicy, ReadAt, Segments, Source, SourceOptions, Step, drive, drive_scattered};
+use super::{Decode, MappingPolicy, ReadAt, Segments, Source, SourceOptions, Step, drive, drive_with};
 use crate::{Error, Result};
 
 struct Counting {
@@ -186,9 +186,9 @@ fn a_take_uses_a_mapping_only_once_the_page_cache_has_shown_to_have_the_file() {
     source.reader = slow.clone();
     let ranges: Vec<_> = (0..40).map(|i| i * 4900..i * 4900 + 5).collect();
     let take = || {
-        let out = drive_scattered(&source, Fixed(ranges.clone())).unwrap();
+        let out = drive_with(&source, Fixed(ranges.clone()), &mut source.segments_for(true)).unwrap();
         assert!(out.iter().zip(&ranges).all(|(b, r)| *b == file()[r.start as usize..r.end as usize]));
-        source.scattered_segments().is_whole()
+        source.segments_for(true).is_whole()
     };
     // More than enough touches, but each of them waits.
     assert!(!take() && !take());

@@ -58,6 +58,16 @@ pub(crate) enum Structure {
     Levels { rep: Vec<u16>, def: Vec<u16> },
 }
 
+impl Structure {
+    /// Appends `count` values that are there, at the lowest level.
+    pub(crate) fn append_valid(&mut self, count: usize) {
+        match self {
+            Self::Flat(validity) => validity.append_n(count, true),
+            Self::Levels { def, .. } => def.resize(def.len() + count, 0),
+        }
+    }
+}
+
 /// A validity bitmap that does not exist until there is a null.
 #[derive(Debug, Default)]
 pub(crate) struct Validity {

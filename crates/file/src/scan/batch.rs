@@ -9,7 +9,7 @@ use arrow_schema::SchemaRef;
 use crate::blob::{BlobStore, Media, fetch_values};
 use crate::column::Column;
 use crate::encoding::Arena;
-use crate::io::{Source, drive, drive_scattered, join};
+use crate::io::{Source, drive_with, join};
 use crate::page::LeafData;
 use crate::schema::string_views;
 use crate::{Error, ErrorKind, Limits, Result};
@@ -89,10 +89,8 @@ impl Projected {
     pub(crate) fn read(&self, rows: &[Range<u64>], budget: usize, arena: &Arena) -> Result<Vec<LeafData>> {
         self.admit_row()?;
         let reads = self.columns.iter().map(|c| c.read(rows, budget, arena, &self.limits)).collect();
-        let reads = join(reads);
-        let read =
-            if self.scattered { drive_scattered(&self.source, reads) } else { drive(&self.source, reads) };
-        read.map_err(|e| self.in_file(e))
+        let mut segments = self.source.segments_for(self.scattered);
+        drive_with(&self.source, join(reads), &mut segments).map_err(|e| self.in_file(e))
     }
 
     /// That one row, which every batch holds at least, is within the limits. Constant pages cost a file nothing,

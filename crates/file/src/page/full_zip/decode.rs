@@ -264,10 +264,7 @@ fn decode_bare(page: &FullZipPage<'_>, rows: &[Range<u64>], out: &mut LeafData) 
         page.index.reader.decode_strided(data, stride as usize, 0, some, &mut out.values)?;
         count += some;
     }
-    match &mut out.structure {
-        Structure::Flat(validity) => validity.append_n(count, true),
-        Structure::Levels { def, .. } => def.resize(def.len() + count, 0),
-    }
+    out.structure.append_valid(count);
     out.finish_rows(count);
     Ok(())
 }
@@ -287,10 +284,7 @@ fn decode_uniform(
         let count = (rows.end - rows.start) as usize;
         let data = page.buffers.bytes(page.segments, DATA, bytes)?;
         index.reader.decode_shared(&data, count, &mut out.values)?;
-        match &mut out.structure {
-            Structure::Flat(validity) => validity.append_n(count, true),
-            Structure::Levels { def, .. } => def.resize(def.len() + count, 0),
-        }
+        out.structure.append_valid(count);
         out.finish_rows(count);
         return Ok(true);
     }
