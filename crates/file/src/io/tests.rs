@@ -217,3 +217,18 @@ fn a_file_written_to_while_open_is_noticed() {
     assert!(text.contains("it had 200000 bytes and has 5"), "{text}");
     assert!(Source::open(dir.path(), SourceOptions::default()).is_err());
 }
+
+#[test]
+fn where_reads_cannot_be_begun_a_take_uses_the_mapping_of_a_scan() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f");
+    std::fs::write(&path, file()).unwrap();
+    let mut source = Source::open(&path, SourceOptions::default()).unwrap();
+    source.reader = Arc::new(Counting { file: file(), reads: Mutex::default() });
+    source.prefer_mapping();
+    assert!(!source.segments_for(true).is_whole());
+    let mut segments = Segments::scattered();
+    source.fetch(&[5..9], &mut segments).unwrap();
+    assert_eq!(segments.slice(&(5..9)).unwrap(), &file()[5..9]);
+    assert!(source.segments_for(true).is_whole());
+}
