@@ -15,7 +15,7 @@
 //!
 //! Training and compressing are `fsst-rs`'s. Decompressing is a loop of our own, because time goes into
 //! the boundaries between strings: a whole run is decompressed without looking at them, noting the output
-//! position of every eighth code or so, and the boundaries are counted from those positions afterwards.
+//! position of every code, and the boundaries are looked up there afterwards.
 
 #![allow(unsafe_code)] // Eight-byte stores into reserved memory.
 
@@ -154,19 +154,17 @@ impl SymbolTable {
             slots.for_each(|(slot, bound)| *slot = base + (*bound as usize - start));
             return Ok(());
         }
-        let mut marks = Marks::default();
+        let mut begins = Begins([0; BLOCK + 1]);
         let mut at = start;
         for codes in Pieces(&data[start..end]) {
             let base = out.len();
-            marks.count = 0;
-            self.decompress_block(codes, out, &mut marks)?;
+            self.decompress_block(codes, out, &mut begins)?;
             // A string that ends with the block is the block's: the next one begins at position 0.
             let mut cut = false;
-            let mut walk = (0, 0, 0);
             while let Some((slot, bound)) = slots.next_if(|(_, bound)| **bound as usize - at <= codes.len()) {
-                let position = self.position_of(codes, *bound as usize - at, &marks, &mut walk);
-                cut |= position.is_none();
-                *slot = base + position.unwrap_or(0);
+                let position = begins.0[*bound as usize - at];
+                cut |= position == INSIDE;
+                *slot = base + usize::from(position);
             }
             if cut {
                 return Err(CodecError::new(format!(
@@ -179,34 +177,6 @@ impl SymbolTable {
         // A run of no codes has no piece; its strings are all empty.
         slots.for_each(|(slot, _)| *slot = out.len());
         Ok(())
-    }
-
-    /// Where the output of code `wanted` begins, `None` for a byte that belongs to the escape before it. `walk` is the mark, code and
-    /// position that were reached for the one before, which was not behind.
-    fn position_of(
-        &self,
-        codes: &[u8],
-        wanted: usize,
-        marks: &Marks,
-        walk: &mut (usize, usize, usize),
-    ) -> Option<usize> {
-        let (mark, code, position) = walk;
-        while *mark < marks.count && usize::from(marks.at[*mark].0) <= wanted {
-            let (at, begins) = marks.at[*mark];
-            if usize::from(at) >= *code {
-                (*code, *position) = (usize::from(at), usize::from(begins));
-            }
-            *mark += 1;
-        }
-        while *code < wanted {
-            let escapes = codes[*code] == ESCAPE;
-            if escapes && *code + 1 == wanted {
-                return None;
-            }
-            *position += if escapes { 1 } else { usize::from(self.lengths[usize::from(codes[*code])]) };
-            *code += 1 + usize::from(escapes);
-        }
-        Some(*position)
     }
 
     /// Decompresses up to [`BLOCK`] codes, noting where the output of some of them begins.
@@ -237,31 +207,36 @@ impl SymbolTable {
         let mut at = 0;
         let mut position = 0usize;
         while at < codes.len() {
-            positions.note(at, position);
             if !check_codes && let Some(eight) = codes[at..].first_chunk::<8>() {
                 let inverted = !u64::from_le_bytes(*eight);
                 let any_escape =
                     inverted.wrapping_sub(0x0101_0101_0101_0101) & !inverted & 0x8080_8080_8080_8080;
                 if any_escape == 0 {
-                    for &code in eight {
+                    let before = eight.map(|code| {
+                        let before = position;
                         position = put(position, code);
-                    }
+                        before
+                    });
+                    positions.note_eight(at, before);
                     at += 8;
                     continue;
                 }
                 // Up to the first escape, one by one.
                 for &code in &eight[..any_escape.trailing_zeros() as usize / 8] {
+                    positions.note(at, position);
                     position = put(position, code);
                     at += 1;
                 }
             }
             let code = codes[at];
+            positions.note(at, position);
             if code == ESCAPE {
                 let Some(&literal) = codes.get(at + 1) else {
                     return Err(CodecError::new("an escape at the end, without its byte".to_owned()));
                 };
                 // SAFETY: as above, an escape and its byte advance by one.
                 unsafe { start.add(position).write(literal) };
+                positions.note(at + 1, usize::from(INSIDE));
                 position += 1;
                 at += 2;
             } else {
@@ -275,6 +250,7 @@ impl SymbolTable {
                 at += 1;
             }
         }
+        positions.note(codes.len(), position);
         // SAFETY: the first `position` bytes behind `base` were written, within what was reserved.
         unsafe { out.set_len(base + position) };
         Ok(())
@@ -308,26 +284,28 @@ impl<'a> Iterator for Pieces<'a> {
 /// Where the output of some codes begins: wanted for runs of strings, not for one.
 trait Positions {
     fn note(&mut self, code: usize, position: usize);
+
+    fn note_eight(&mut self, code: usize, positions: [usize; 8]);
 }
 
-/// Codes of a block and where their output begins, in order: never far apart.
-struct Marks {
-    at: [(u16, u16); BLOCK],
-    count: usize,
-}
+/// Where the output of each code of a block begins, and where that of the last ends. The byte of an escape has none.
+struct Begins([u16; BLOCK + 1]);
 
-impl Default for Marks {
-    fn default() -> Self {
-        Self { at: [(0, 0); BLOCK], count: 0 }
-    }
-}
+/// No output begins here.
+const INSIDE: u16 = u16::MAX;
 
-impl Positions for Marks {
+impl Positions for Begins {
     #[inline]
     fn note(&mut self, code: usize, position: usize) {
-        if let Some(mark) = self.at.get_mut(self.count) {
-            *mark = (code as u16, position as u16);
-            self.count += 1;
+        if let Some(begin) = self.0.get_mut(code) {
+            *begin = position as u16;
+        }
+    }
+
+    #[inline]
+    fn note_eight(&mut self, code: usize, positions: [usize; 8]) {
+        if let Some(eight) = self.0.get_mut(code..).and_then(|rest| rest.first_chunk_mut::<8>()) {
+            *eight = positions.map(|position| position as u16);
         }
     }
 }
@@ -337,6 +315,9 @@ struct Unnoted;
 impl Positions for Unnoted {
     #[inline]
     fn note(&mut self, _: usize, _: usize) {}
+
+    #[inline]
+    fn note_eight(&mut self, _: usize, _: [usize; 8]) {}
 }
 
 /// Compresses values with a symbol table.

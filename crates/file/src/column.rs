@@ -9,8 +9,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 
 use crate::container::{ColumnRecord, PageMessage};
-use crate::encoding::Arena;
-use crate::encoding::ValueType;
+use crate::encoding::{Arena, Encoding, ValueType};
 use crate::error::corrupt;
 use crate::io::{Decode, Segments, Step};
 use crate::page::{
@@ -411,6 +410,7 @@ impl Decode for LeafRead<'_> {
         // Rows announced are not rows there: a constant page of any length costs nothing to write.
         let capacity = self.capacity.min(self.budget / shape.fixed_bytes().unwrap_or(16).max(1) + 1);
         let mut out = LeafData::new(shape, leaf.scheme, capacity, self.budget, &self.arena);
+        out.values.expect_bytes(self.value_bytes(), &self.arena);
         let mut scratch = PageScratch::default();
         for (page, read) in &self.reads {
             if !out.has_room() {
@@ -437,6 +437,22 @@ impl Decode for LeafRead<'_> {
 }
 
 impl LeafRead<'_> {
+    /// Bytes that large values of varying length are expected to take, with some to spare; 0 where they are short.
+    fn value_bytes(&self) -> usize {
+        /// Bytes of a value from which on it is large.
+        const LARGE: f64 = 1024.0;
+        let column = self.column;
+        let Some((page, _)) = self.reads.first() else { return 0 };
+        // Elsewhere values are short, or decoded where they cannot stay.
+        let is_large = matches!(column.pages[*page].layout.storage(), Layout::FullZip(z) if !matches!(z.values, Encoding::Fsst { .. }));
+        if column.leaf.shape.fixed_bytes().is_some() || column.leaf.rows_scale != 1 || !is_large {
+            return 0;
+        }
+        let each = column.bytes_per_row(column.pages[*page].first_row);
+        let expected = if each < LARGE { 0.0 } else { each * 1.25 * self.capacity as f64 };
+        (expected as usize).min(self.budget)
+    }
+
     /// The first row asked for, whatever its size: a batch holds at least one. Its bytes are there.
     fn first_row(&self, segments: &Segments) -> Result<LeafData> {
         let column = self.column;

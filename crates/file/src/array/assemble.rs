@@ -13,10 +13,11 @@ use std::sync::Arc;
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, LargeListArray, ListArray, MapArray, OffsetSizeTrait, StructArray,
 };
-use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::build::build_leaf;
+use super::levels::Levels;
 use crate::encoding::Arena;
 use crate::error::corrupt;
 use crate::page::{LeafData, Structure};
@@ -31,9 +32,9 @@ pub(crate) fn assemble(
 ) -> Result<ArrayRef> {
     let (array, levels) = build(&mut Leaves { leaves, arena }, field, &[])?;
     if let Some(levels) = levels
-        && levels.def.len() != array.len()
+        && levels.len() != array.len()
     {
-        corrupt!("levels of {} rows around {} values", levels.def.len(), array.len());
+        corrupt!("levels of {} rows around {} values", levels.len(), array.len());
     }
     Ok(array)
 }
@@ -42,14 +43,6 @@ pub(crate) fn assemble(
 struct Leaves<'a> {
     leaves: &'a mut std::vec::IntoIter<LeafData>,
     arena: &'a Arena,
-}
-
-/// Level streams of a leaf, with the layers inside the current one already consumed.
-struct Levels {
-    rep: Vec<u16>,
-    def: Vec<u16>,
-    /// Definition levels consumed.
-    base: u16,
 }
 
 /// One step of nesting above the current field, innermost first: what list layers need to look ahead.
@@ -100,7 +93,7 @@ fn build(leaves: &mut Leaves<'_>, field: &FieldRef, above: Above<'_>) -> Result<
             if let Some(odd) = arrays.iter().position(|a| a.len() != len) {
                 corrupt!("child {} of a struct has {} values, child 0 has {len}", odd, arrays[odd].len());
             }
-            let nulls = levels.as_mut().map(|l| l.consume_item(items_above(above))).transpose()?.flatten();
+            let nulls = levels.as_mut().and_then(|l| l.consume_item(items_above(above)));
             let array =
                 StructArray::try_new_with_length(fields.clone(), arrays, nulls, len).map_err(wrong)?;
             Ok((Arc::new(array), levels))
@@ -155,8 +148,8 @@ fn build_item(field: &Field, leaf: LeafData, above: Above<'_>, arena: &Arena) ->
             (validity.into_buffer().map(NullBuffer::new), None)
         }
         Structure::Levels { rep, def } => {
-            let mut levels = Levels { rep, def, base: 0 };
-            let nulls = levels.consume_item(items_above(above))?;
+            let mut levels = Levels::new(rep, def);
+            let nulls = levels.consume_item(items_above(above));
             (nulls, Some(levels))
         }
     };
@@ -170,89 +163,14 @@ fn build_item(field: &Field, leaf: LeafData, above: Above<'_>, arena: &Arena) ->
     Ok((array, levels))
 }
 
-impl Levels {
-    /// Consumes an item layer with `items` more item layers before the next list: validity of its slots,
-    /// `None` if all are valid.
-    fn consume_item(&mut self, items: u16) -> Result<Option<NullBuffer>> {
-        let base = self.base;
-        self.base += 1;
-        // Levels beyond belong to lists outside, whose null and empty ones have no slot here.
-        let top = self.base + items;
-        let highest = self.def.iter().fold(0, |a, b| a.max(*b));
-        if highest <= base {
-            return Ok(None);
-        }
-        let bits: BooleanBuffer = if highest <= top {
-            BooleanBuffer::collect_bool(self.def.len(), |i| self.def[i] <= base)
-        } else {
-            self.def.iter().filter(|d| **d <= top).map(|d| *d <= base).collect()
-        };
-        Ok(Some(NullBuffer::new(bits)).filter(|n| n.null_count() > 0))
-    }
-
-    /// Consumes a fixed-size list of structs: one of every `dimension` entries stands for the list.
-    fn consume_fixed_size_list(&mut self, dimension: usize, items: u16) -> Result<Option<NullBuffer>> {
-        if !self.rep.is_empty() {
-            return Err(Error::unsupported("a fixed-size list of structs on one path with lists"));
-        }
-        if dimension == 0 || !self.def.len().is_multiple_of(dimension) {
-            corrupt!("{} levels in fixed-size lists of {dimension}", self.def.len());
-        }
-        self.def = self.def.iter().step_by(dimension).copied().collect();
-        self.consume_item(items)
-    }
-}
-
 /// Consumes a list layer: offsets and validity of its lists.
 fn consume_list<O: OffsetSizeTrait>(
     levels: Option<Levels>,
     num_items: usize,
     above: Above<'_>,
 ) -> Result<(Levels, OffsetBuffer<O>, Option<NullBuffer>)> {
-    let Some(mut levels) = levels.filter(|l| l.rep.len() == l.def.len()) else {
-        corrupt!("a list column without repetition levels")
-    };
-    let (base, null, empty) = (levels.base, levels.base + 1, levels.base + 2);
-    let top = empty + items_above(above);
-    let mut offsets = Vec::<O>::new();
-    let mut valid = Vec::new();
-    let mut any_null = false;
-    let mut items = 0usize;
-    let mut kept = 0;
-    let offset = |items: usize| {
-        O::from_usize(items).ok_or_else(|| {
-            Error::limit("a batch holds more than 2,147,483,647 items of a list with 32-bit offsets; read fewer rows at once")
-        })
-    };
-    for i in 0..levels.rep.len() {
-        let (rep, def) = (levels.rep[i], levels.def[i]);
-        if rep == 0 {
-            items += 1;
-            continue;
-        }
-        levels.rep[kept] = rep - 1;
-        levels.def[kept] = def;
-        kept += 1;
-        if def > top {
-            continue;
-        }
-        offsets.push(offset(items)?);
-        let is_null = def == null || def > empty;
-        any_null |= is_null;
-        valid.push(!is_null);
-        if def <= base {
-            items += 1;
-        }
-    }
-    levels.rep.truncate(kept);
-    levels.def.truncate(kept);
-    levels.base += 2;
-    if items != num_items {
-        corrupt!("lists of {items} items in all around {num_items} items");
-    }
-    offsets.push(offset(items)?);
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    let nulls = any_null.then(|| NullBuffer::from(valid));
+    let Some(mut levels) = levels else { corrupt!("a list column without repetition levels") };
+    let (offsets, nulls) = levels.consume_list(num_items, items_above(above))?;
     Ok((levels, offsets, nulls))
 }
 

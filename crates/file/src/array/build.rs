@@ -198,18 +198,11 @@ where
     let VariableValues { offsets, data, .. } = values;
     debug_assert!(offsets.is_sorted());
     debug_assert_eq!(offsets.last().map(|o| o.as_usize()), Some(data.len()));
-    // What the vectors leave behind is reused by the next column: a copy is cheaper than fresh pages.
     let offsets = match arena.copy(offsets.to_byte_slice()) {
         Some(copy) => ScalarBuffer::new(copy, 0, offsets.len()),
         None => ScalarBuffer::from(offsets),
     };
-    let data = match arena.copy(&data) {
-        Some(copy) => {
-            arena.give_vector(data);
-            copy
-        }
-        None => Buffer::from_vec(data),
-    };
+    let data = data.into_buffer(arena);
     // SAFETY: decoders append offsets that do not fall and end at the bytes' end; strings were checked
     // by `build_strings` to be UTF-8 and to be cut at character borders; nulls are as long as the values
     // by the check of `build_item`.

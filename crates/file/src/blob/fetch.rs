@@ -149,12 +149,14 @@ fn find(media: &Media<'_>, values: &Values, slot: usize) -> Result<Found> {
 /// The values of some extents.
 fn values(extents: &[Option<Found>], segments: &Segments, arena: &Arena) -> Result<Values> {
     let mut values = Values::new_in(&ValueType::Variable { wide: true }, extents.len(), arena);
+    let total: u64 = extents.iter().flatten().map(Found::bytes).sum();
+    let no_memory = |_| Error::limit(format!("no memory for {total} bytes of blobs"));
+    let len = usize::try_from(total).unwrap_or(usize::MAX);
+    values.expect_bytes(len, arena);
     let Values::LargeVariable(out) = &mut values else {
         return Err(Error::invalid("internal: values of another shape"));
     };
-    let total: u64 = extents.iter().flatten().map(Found::bytes).sum();
-    let no_memory = |_| Error::limit(format!("no memory for {total} bytes of blobs"));
-    out.data.try_reserve(usize::try_from(total).unwrap_or(usize::MAX)).map_err(no_memory)?;
+    out.data.try_reserve(len).map_err(no_memory)?;
     for found in extents {
         match found {
             None => {}
@@ -163,9 +165,8 @@ fn values(extents: &[Option<Found>], segments: &Segments, arena: &Arena) -> Resu
                 None => return Err(Error::invalid("internal: bytes of a blob were not fetched")),
             },
             Some(Found::Other(reader, range)) => {
-                let start = out.data.len();
-                out.data.resize(start + (range.end - range.start) as usize, 0);
-                super::store::read(&**reader, range.start, &mut out.data[start..])?;
+                let room = out.data.grow((range.end - range.start) as usize);
+                super::store::read(&**reader, range.start, room)?;
             }
         }
         out.offsets.push(out.data.len() as i64);

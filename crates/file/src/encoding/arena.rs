@@ -138,6 +138,30 @@ impl Arena {
     }
 }
 
+impl Arena {
+    /// An empty piece with room for `capacity` bytes, or for as many as there is room for.
+    pub(super) fn piece_up_to(&self, capacity: usize) -> Option<Piece> {
+        let left = self.0.as_ref()?.borrow().left;
+        self.piece(capacity.min(left / PIECE_ALIGN * PIECE_ALIGN))
+    }
+
+    /// The bytes of a piece that is done. What it has not used goes to the next piece, if none came after it.
+    pub(super) fn keep(&self, mut piece: Piece) -> Buffer {
+        if let Some(free) = &self.0 {
+            let free = &mut *free.borrow_mut();
+            let used = piece.len.next_multiple_of(PIECE_ALIGN);
+            let is_last = piece.start.addr().get() + piece.capacity == free.next.addr().get();
+            if is_last && used <= piece.capacity {
+                free.left += piece.capacity - used;
+                // SAFETY: `used` is at most the capacity, all of which is inside the region.
+                free.next = unsafe { piece.start.add(used) };
+                piece.capacity = used;
+            }
+        }
+        Buffer::from(bytes::Bytes::from_owner(piece))
+    }
+}
+
 impl std::fmt::Debug for Arena {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Arena").field(&self.0.as_ref().map_or(0, |free| free.borrow().left)).finish()
@@ -161,7 +185,7 @@ fn fresh(size: usize) -> Option<MmapMut> {
 }
 
 /// Bytes of a region that nobody else has, and how many of them are in use.
-pub(super) struct Piece {
+pub(crate) struct Piece {
     start: NonNull<u8>,
     len: usize,
     capacity: usize,

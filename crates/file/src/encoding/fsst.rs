@@ -90,7 +90,7 @@ impl FsstCodec {
     /// Appends one string, or says that it does not fit.
     pub(super) fn decompress(&self, codes: &[u8], out: &mut Values) -> Result<bool> {
         with_variable!(out, v => {
-            self.table.decompress(codes, &mut v.data)?;
+            self.table.decompress(codes, v.data.vector())?;
             Ok(v.end_value())
         })
     }

@@ -316,7 +316,7 @@ pub(super) fn append_filled(
     ) -> Result<usize> {
         let base = out.data.len();
         scratch.ends.clear();
-        let filled = fill(&mut out.data, &mut scratch.ends, &scratch.bounds);
+        let filled = fill(out.data.vector(), &mut scratch.ends, &scratch.bounds);
         if filled.is_err() {
             out.data.truncate(base);
         }

@@ -210,10 +210,12 @@ impl Source {
                 ))));
             }
         }
-        let is_warm = self.note_touches(ranges) && self.looks_cached(ranges);
+        let bytes = ranges.iter().fold(0, |sum: u64, r| sum.saturating_add(r.end - r.start));
+        // Where a range fills windows, what a mapping brings in is what is wanted.
+        let is_coarse = bytes / WINDOW_BYTES >= ranges.len() as u64;
+        let is_warm = (self.note_touches(ranges) || is_coarse) && self.looks_cached(ranges);
         // Copies of very many chunks would take memory that nobody has promised.
-        let is_large =
-            ranges.iter().fold(0, |sum: u64, r| sum.saturating_add(r.end - r.start)) > MOST_COPIED_BYTES;
+        let is_large = bytes > MOST_COPIED_BYTES;
         if is_warm || is_large {
             self.prefer_mapping();
         }

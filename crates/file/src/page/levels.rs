@@ -10,7 +10,7 @@
 //! column differ. A [`LevelScheme`] gives every layer all the levels it can have; pages are translated
 //! to it through a small table, and what is built from levels never looks at a page again.
 
-use super::Layer;
+use super::{Layer, Translation};
 use crate::schema::Nesting;
 use crate::{Error, Result};
 
@@ -61,7 +61,7 @@ impl LevelScheme {
     }
 
     /// For each definition level of a page with these layers, the level of this scheme.
-    pub(crate) fn translation(&self, layers: &[Layer]) -> Result<Vec<u16>> {
+    pub(crate) fn translation(&self, layers: &[Layer]) -> Result<Translation> {
         if layers.len() != self.nestings.len() {
             return Err(Error::corrupt(format!(
                 "a page describes {} layers of nesting where the schema has {}",
@@ -87,7 +87,7 @@ impl LevelScheme {
             }
             level += if layer.is_list() { 2 } else { 1 };
         }
-        Ok(table)
+        Ok(Translation::new(table))
     }
 }
 
@@ -98,8 +98,11 @@ mod tests {
     #[test]
     fn the_module_example_is_translated_as_drawn() {
         let scheme = LevelScheme::new(&[Nesting::Item, Nesting::List]);
-        assert_eq!(scheme.translation(&[Layer::AllValidItem, Layer::NullAndEmptyList]).unwrap(), [0, 2, 3]);
-        assert_eq!(scheme.translation(&[Layer::NullableItem, Layer::EmptyableList]).unwrap(), [0, 1, 3]);
+        assert_eq!(
+            scheme.translation(&[Layer::AllValidItem, Layer::NullAndEmptyList]).unwrap()[..],
+            [0, 2, 3]
+        );
+        assert_eq!(scheme.translation(&[Layer::NullableItem, Layer::EmptyableList]).unwrap()[..], [0, 1, 3]);
         assert_eq!((scheme.max_rep(), scheme.max_visible()), (1, 1));
     }
 

@@ -25,6 +25,7 @@ mod reader;
 mod row_slots;
 mod scratch;
 pub(crate) mod sparse;
+mod translation;
 mod wire;
 mod wire23;
 
@@ -36,6 +37,7 @@ pub(crate) use reader::{Page, PageRead, is_all_but_empty};
 pub(crate) use row_slots::RowSlots;
 pub(crate) use scratch::PageScratch;
 pub(crate) use sparse::SparseLayout;
+pub(crate) use translation::Translation;
 
 use crate::encoding::Encoding;
 

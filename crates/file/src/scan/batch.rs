@@ -43,7 +43,8 @@ impl RowBytes {
 
     /// Memory for a batch of `count` rows, of at most `budget` bytes.
     pub(crate) fn arena(self, count: usize, budget: usize) -> Arena {
-        Arena::new(((count as f64 * self.0) as usize).min(budget))
+        // Values of varying length may be longer than a page has them in the mean.
+        Arena::new(((count as f64 * self.0 * 1.25) as usize).min(budget))
     }
 }
 
@@ -75,6 +76,17 @@ impl Projected {
             None => column.num_slots / column.leaf.rows_scale.max(1),
         };
         self.source.file_bytes() as f64 / rows.max(1) as f64
+    }
+
+    /// Maps the file, where `num_rows` rows from about `row` on are worth it: a few small ones are cheaper by read calls.
+    pub(super) fn prefer_mapping(&self, row: u64, num_rows: u64) {
+        /// Rows from which on a mapping costs less.
+        const MANY: u64 = 1024;
+        /// Bytes likewise.
+        const MUCH: f64 = (4 << 20) as f64;
+        if num_rows >= MANY || num_rows as f64 * self.row_bytes(row).0 >= MUCH {
+            self.source.prefer_mapping();
+        }
     }
 
     /// Where a batch of `rows` had better end: at the edge of a page that is handed out as a slice of the

@@ -123,10 +123,7 @@ impl Scan {
             return super::filtered::batches(&self, projected, &predicate);
         }
         self.rows.end = self.rows.end.min(self.rows.start.saturating_add(self.limit));
-        // A few rows are cheaper by read calls; more than a batch is worth a mapping.
-        if self.rows.end - self.rows.start >= self.batch_rows.min(1024) as u64 {
-            self.file.source().prefer_mapping();
-        }
+        projected.prefer_mapping(self.rows.start, self.rows.end - self.rows.start);
         let plan =
             Plan { rows: self.rows, batch_rows: self.batch_rows as u64, batch_bytes: self.batch_bytes };
         let small = plan.rows.end - plan.rows.start <= plan.task_rows(&projected, plan.rows.start);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::batches::Scan;
-use super::filtered::{bound, prefer_mapping};
+use super::filtered::bound;
 use super::parallel::Workers;
 use super::zones::{Outlook, Pieces};
 use crate::Result;
@@ -27,7 +27,7 @@ impl Scan {
         let num_left = outlook.num_rows() - total;
         let mut left = Pieces::new(outlook.stretches.into_iter().filter(|s| !s.passes));
         let Some((first, _)) = left.first() else { return Ok(total.min(self.limit)) };
-        prefer_mapping(&self, num_left);
+        tests.prefer_mapping(first, num_left);
         let step = (self.batch_rows as u64).min(tests.rows_for(first, self.batch_bytes));
         let mut plan = move || left.next(step.saturating_mul(4)).map(|piece| piece.rows);
         let budget = self.batch_bytes;

@@ -66,14 +66,6 @@ impl Scan {
     }
 }
 
-/// `num_rows` are to be read.
-pub(super) fn prefer_mapping(scan: &Scan, num_rows: u64) {
-    // As without a filter: more than a batch is worth a mapping.
-    if num_rows >= scan.batch_rows.min(1024) as u64 {
-        scan.file.source().prefer_mapping();
-    }
-}
-
 /// The columns of a predicate, and the predicate in their terms.
 pub(super) fn bound(scan: &Scan, predicate: &Predicate) -> Result<(Projected, Bound)> {
     let columns = predicate.columns();
@@ -102,7 +94,7 @@ pub(super) fn batches(scan: &Scan, projected: Arc<Projected>, predicate: &Predic
     let (tests, bound) = bound(scan, predicate)?;
     let outlook = Outlook::of(scan, &tests, &bound)?;
     let num_rows = outlook.num_rows();
-    prefer_mapping(scan, num_rows);
+    tests.prefer_mapping(scan.rows.start, num_rows);
     let search = Arc::new(Search::new(projected.clone(), tests, bound, scan));
     let pieces = Pieces::new(outlook.stretches);
     let small = pieces.first().is_none_or(|(first, _)| num_rows <= search.batch_rows(first));

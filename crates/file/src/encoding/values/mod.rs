@@ -4,6 +4,7 @@
 //! not known here (levels carry them); a null slot holds some value nobody looks at.
 
 mod fixed;
+mod text;
 mod variable;
 
 use arrow_buffer::BooleanBufferBuilder;
@@ -134,6 +135,15 @@ impl Values {
                 fields: fields.iter().map(|f| Self::new_in(f, capacity, arena)).collect(),
                 len: 0,
             },
+        }
+    }
+
+    /// Says that values of any length will be about `bytes` in all: where that is much they are put where the batch has them.
+    pub(crate) fn expect_bytes(&mut self, bytes: usize, arena: &Arena) {
+        match self {
+            Self::Variable(v) => v.data.expect(bytes, arena),
+            Self::LargeVariable(v) => v.data.expect(bytes, arena),
+            _ => {}
         }
     }
 

@@ -7,6 +7,7 @@
 
 use pennon_codec::strings;
 
+use super::text::TextBytes;
 use crate::Result;
 
 /// An offset as Arrow has it: `i32` or `i64`.
@@ -45,7 +46,7 @@ impl Offset for i64 {
 #[derive(Debug)]
 pub(crate) struct VariableValues<O> {
     pub(crate) offsets: Vec<O>,
-    pub(crate) data: Vec<u8>,
+    pub(crate) data: TextBytes,
     /// Bytes that `data` may reach before appending stops.
     pub(crate) limit: usize,
 }
@@ -55,7 +56,7 @@ impl<O: Offset> VariableValues<O> {
     pub(super) fn with_vector(capacity: usize, data: Vec<u8>) -> Self {
         let mut offsets = Vec::with_capacity(capacity + 1);
         offsets.push(O::default());
-        Self { offsets, data, limit: O::MAX }
+        Self { offsets, data: TextBytes::Vector(data), limit: O::MAX }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -156,7 +157,7 @@ pub(super) fn gather_variable<O: Offset, P: Offset>(
                 *slot = O::from_usize(end);
             }
         };
-        strings::gather(&from.data, indices.iter().map(bounds), total, &mut out.data, note)?;
+        strings::gather(&from.data, indices.iter().map(bounds), total, out.data.vector(), note)?;
         return Ok(indices.len());
     }
     for (done, &i) in indices.iter().enumerate() {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::super::leaf_data::{LeafData, LeafShape, Structure};
 use super::super::scratch::PageScratch;
-use super::super::{ConstantLayout, Layer, PageBuffers, max_def, max_rep, max_visible};
+use super::super::{ConstantLayout, Layer, PageBuffers, Translation, max_def, max_rep, max_visible};
 use crate::encoding::{Encoding, ValueType, Values, decode_levels};
 use crate::error::corrupt;
 use crate::io::Segments;
@@ -23,7 +23,7 @@ pub(crate) struct ConstantIndex {
     scalar: Option<Values>,
     /// Buffers with repetition and definition levels.
     levels: Option<(usize, usize)>,
-    translation: Vec<u16>,
+    translation: Translation,
     max_rep: u16,
     max_def: u16,
     max_visible: u16,
@@ -384,7 +384,7 @@ fn append_rows(page: &ConstantPage<'_>, levels: &[u16], out: &mut LeafData) -> R
         match &mut out.structure {
             Structure::Flat(validity) => validity.append_levels(&block[..done]),
             Structure::Levels { def, .. } => {
-                def.extend(block[..done].iter().map(|d| page.index.translation[usize::from(*d)]));
+                page.index.translation.append(&block[..done], def);
             }
         }
         out.finish_rows(done);
@@ -508,6 +508,6 @@ fn decode_lists_singly(
 fn append_events(index: &ConstantIndex, events: Range<usize>, out: &mut LeafData, scratch: &PageScratch) {
     if let Structure::Levels { rep, def } = &mut out.structure {
         rep.extend_from_slice(&scratch.rep[events.clone()]);
-        def.extend(scratch.def[events].iter().map(|d| index.translation[usize::from(*d)]));
+        index.translation.append(&scratch.def[events], def);
     }
 }

@@ -9,7 +9,7 @@ use pennon_codec::prefetch;
 
 use super::super::leaf_data::{LeafData, LeafShape, Structure, too_large_for_offsets};
 use super::super::scratch::PageScratch;
-use super::super::{FullZipLayout, PageBuffers, ZipWidth, max_def, max_rep, max_visible};
+use super::super::{FullZipLayout, PageBuffers, Translation, ZipWidth, max_def, max_rep, max_visible};
 use crate::encoding::ValueReader;
 use crate::error::corrupt;
 use crate::io::Segments;
@@ -26,7 +26,7 @@ const BLOCK_ROWS: u64 = 4096;
 #[derive(Debug)]
 pub(crate) struct FullZipIndex {
     reader: ValueReader,
-    translation: Vec<u16>,
+    translation: Translation,
     control_bytes: usize,
     /// Bytes of a stored value, `None` if a length precedes it.
     value_bytes: Option<usize>,
@@ -305,7 +305,7 @@ fn decode_uniform(
         match &mut out.structure {
             Structure::Flat(validity) => validity.append_levels(&scratch.def),
             Structure::Levels { def, .. } => {
-                def.extend(scratch.def.iter().map(|d| index.translation[usize::from(*d)]));
+                index.translation.append(&scratch.def, def);
             }
         }
         out.finish_rows(count);
@@ -449,7 +449,7 @@ fn decode_rows(
             if index.has_lists {
                 rep.extend_from_slice(&scratch.rep[..events]);
             }
-            def.extend(scratch.def[..events].iter().map(|d| index.translation[usize::from(*d)]));
+            index.translation.append(&scratch.def[..events], def);
         }
     }
     out.finish_rows(rows);

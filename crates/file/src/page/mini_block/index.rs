@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::leaf_data::LeafShape;
-use super::super::{MiniBlockLayout, PageBuffers, max_def, max_rep, max_visible};
+use super::super::{MiniBlockLayout, PageBuffers, Translation, max_def, max_rep, max_visible};
 use crate::encoding::{ChunkReader, Encoding, ValueType, Values, decode_block};
 use crate::error::corrupt;
 use crate::held::HeldBytes;
@@ -33,7 +33,7 @@ pub(crate) struct MiniBlockIndex {
     /// Shape of what chunks hold: values, or indices into the dictionary.
     pub(super) stored: ValueType,
     /// Definition level of this page to level of the column.
-    pub(super) translation: Vec<u16>,
+    pub(super) translation: Translation,
     pub(super) max_rep: u16,
     pub(super) max_def: u16,
     pub(super) max_visible: u16,

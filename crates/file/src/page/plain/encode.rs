@@ -168,7 +168,7 @@ impl Encoder {
             return Ok(PlainEncoding::Fsst { table: table.clone(), values });
         }
         let ends: Vec<u64> = values.offsets[1..].iter().map(|end| end.to_usize() as u64).collect();
-        self.binary(&ends, valid, values.data.clone(), choice)
+        self.binary(&ends, valid, values.data.to_vec(), choice)
     }
 
     /// Values that end at `ends` among `bytes`; a null has none of them.

@@ -286,9 +286,7 @@ fn append_plain_levels(
         let levels = &scratch.def[part];
         match &mut out.structure {
             Structure::Flat(validity) => validity.append_levels(levels),
-            Structure::Levels { def, .. } => {
-                def.extend(levels.iter().map(|l| index.translation[usize::from(*l)]))
-            }
+            Structure::Levels { def, .. } => index.translation.append(levels, def),
         }
     }
     Ok(())

@@ -177,7 +177,7 @@ fn append_chunk_rows(
         corrupt!("lists in a column without list layers")
     };
     rep.extend_from_slice(&scratch.rep[e0..stop]);
-    def.extend(scratch.def[e0..stop].iter().map(|l| index.translation[usize::from(*l)]));
+    index.translation.append(&scratch.def[e0..stop], def);
     if stop < e1 {
         let ended = first + scratch.events.starts_before(&scratch.rep, stop) as u64;
         out.finish_rows((ended - *done) as usize);
