@@ -36,11 +36,23 @@ const _: () = assert!(BLOCK * MAX_SYMBOL_BYTES <= u16::MAX as usize);
 /// The symbols of a page.
 #[derive(Clone)]
 pub struct SymbolTable {
-    symbols: Box<[u64; 256]>,
-    /// Lengths, 1..=8 also where there is no symbol.
-    lengths: Box<[u8; 256]>,
+    codes: Box<Codes>,
     num_symbols: usize,
     compressed: bool,
+}
+
+/// What codes stand for; side by side, so that one register finds both.
+#[derive(Clone)]
+struct Codes {
+    symbols: [u64; 256],
+    /// 1..=8 also where there is no symbol.
+    lengths: [u8; 256],
+}
+
+impl Codes {
+    fn none() -> Box<Self> {
+        Box::new(Self { symbols: [0; 256], lengths: [1; 256] })
+    }
 }
 
 impl std::fmt::Debug for SymbolTable {
@@ -69,19 +81,14 @@ impl SymbolTable {
         }
         let num_symbols = usize::from(table[0]);
         let lengths_at = SYMBOLS + num_symbols * 8;
-        let mut parsed = Self {
-            symbols: Box::new([0; 256]),
-            lengths: Box::new([1; 256]),
-            num_symbols,
-            compressed: table[3] & 1 == 1,
-        };
+        let mut parsed = Self { codes: Codes::none(), num_symbols, compressed: table[3] & 1 == 1 };
         let symbols = table[SYMBOLS..lengths_at].as_chunks::<8>().0;
         for (code, (symbol, length)) in symbols.iter().zip(&table[lengths_at..]).enumerate() {
             if !(1..=MAX_SYMBOL_BYTES).contains(&usize::from(*length)) {
                 return Err(CodecError::new(format!("symbol {code} has length {length}, not 1 to 8")));
             }
-            parsed.symbols[code] = u64::from_le_bytes(*symbol);
-            parsed.lengths[code] = *length;
+            parsed.codes.symbols[code] = u64::from_le_bytes(*symbol);
+            parsed.codes.lengths[code] = *length;
         }
         Ok(parsed)
     }
@@ -95,8 +102,8 @@ impl SymbolTable {
         table[4..SYMBOLS].copy_from_slice(&MAGIC);
         let lengths_at = SYMBOLS + self.num_symbols * 8;
         for code in 0..self.num_symbols {
-            table[SYMBOLS + code * 8..][..8].copy_from_slice(&self.symbols[code].to_le_bytes());
-            table[lengths_at + code] = self.lengths[code];
+            table[SYMBOLS + code * 8..][..8].copy_from_slice(&self.codes.symbols[code].to_le_bytes());
+            table[lengths_at + code] = self.codes.lengths[code];
         }
         table
     }
@@ -116,7 +123,7 @@ impl SymbolTable {
         let start = out.len();
         for codes in Pieces(value) {
             // Positions are of no interest: a string by itself has no boundaries inside.
-            if let Err(e) = self.decompress_block(codes, out, &mut Unnoted) {
+            if let Err(e) = self.decompress_block(codes, out, &mut Unnoted::default()) {
                 out.truncate(start);
                 return Err(e);
             }
@@ -193,7 +200,7 @@ impl SymbolTable {
         let largest = codes.iter().fold(0u8, |max, code| max.max(code.wrapping_add(1)));
         let check_codes = usize::from(largest) > self.num_symbols;
         // Local: stores to `out` might as well be to `self` for all the compiler knows.
-        let (symbols, lengths): (&[u64; 256], &[u8; 256]) = (&self.symbols, &self.lengths);
+        let table: &Codes = &self.codes;
         out.reserve(codes.len() * MAX_SYMBOL_BYTES + MAX_SYMBOL_BYTES);
         let base = out.len();
         // SAFETY: `reserve` made room behind the `base` bytes of `out`.
@@ -201,8 +208,8 @@ impl SymbolTable {
         let put = |position: usize, code: u8| {
             // SAFETY: every code advances the position by at most 8 (`parse` and `new` admit no longer
             // symbol), there are at most `codes.len()` of them, and 8 bytes more were reserved.
-            unsafe { start.add(position).cast::<u64>().write_unaligned(symbols[code as usize]) };
-            position + usize::from(lengths[code as usize])
+            unsafe { start.add(position).cast::<u64>().write_unaligned(table.symbols[code as usize]) };
+            position + usize::from(table.lengths[code as usize])
         };
         let mut at = 0;
         let mut position = 0usize;
@@ -212,12 +219,13 @@ impl SymbolTable {
                 let any_escape =
                     inverted.wrapping_sub(0x0101_0101_0101_0101) & !inverted & 0x8080_8080_8080_8080;
                 if any_escape == 0 {
-                    let before = eight.map(|code| {
-                        let before = position;
-                        position = put(position, code);
-                        before
-                    });
-                    positions.note_eight(at, before);
+                    // Codes are shifted out of one register: as bytes of memory they take eight.
+                    let mut rest = u64::from_le_bytes(*eight);
+                    for noted in positions.eight(at) {
+                        *noted = position as u16;
+                        position = put(position, rest as u8);
+                        rest >>= 8;
+                    }
                     at += 8;
                     continue;
                 }
@@ -285,7 +293,8 @@ impl<'a> Iterator for Pieces<'a> {
 trait Positions {
     fn note(&mut self, code: usize, position: usize);
 
-    fn note_eight(&mut self, code: usize, positions: [usize; 8]);
+    /// Where to note those of eight codes of which `code` is the first.
+    fn eight(&mut self, code: usize) -> &mut [u16; 8];
 }
 
 /// Where the output of each code of a block begins, and where that of the last ends. The byte of an escape has none.
@@ -303,21 +312,25 @@ impl Positions for Begins {
     }
 
     #[inline]
-    fn note_eight(&mut self, code: usize, positions: [usize; 8]) {
-        if let Some(eight) = self.0.get_mut(code..).and_then(|rest| rest.first_chunk_mut::<8>()) {
-            *eight = positions.map(|position| position as u16);
-        }
+    fn eight(&mut self, code: usize) -> &mut [u16; 8] {
+        let Some(eight) = self.0[code..].first_chunk_mut() else {
+            unreachable!("a block has eight codes more")
+        };
+        eight
     }
 }
 
-struct Unnoted;
+#[derive(Default)]
+struct Unnoted([u16; 8]);
 
 impl Positions for Unnoted {
     #[inline]
     fn note(&mut self, _: usize, _: usize) {}
 
     #[inline]
-    fn note_eight(&mut self, _: usize, _: [usize; 8]) {}
+    fn eight(&mut self, _: usize) -> &mut [u16; 8] {
+        &mut self.0
+    }
 }
 
 /// Compresses values with a symbol table.
@@ -340,15 +353,11 @@ impl Compressor {
     }
 
     fn new(inner: fsst::Compressor) -> Self {
-        let mut table = SymbolTable {
-            symbols: Box::new([0; 256]),
-            lengths: Box::new([1; 256]),
-            num_symbols: inner.n_symbols(),
-            compressed: true,
-        };
+        let mut table =
+            SymbolTable { codes: Codes::none(), num_symbols: inner.n_symbols(), compressed: true };
         for (code, symbol) in inner.symbol_table().iter().enumerate() {
-            table.symbols[code] = symbol.to_u64();
-            table.lengths[code] = symbol.len() as u8;
+            table.codes.symbols[code] = symbol.to_u64();
+            table.codes.lengths[code] = symbol.len() as u8;
         }
         Self { table, inner }
     }
@@ -358,11 +367,11 @@ impl Compressor {
     /// other in the library's hash table.
     pub fn from_table(table: &SymbolTable) -> Result<Self, CodecError> {
         let unfit = || CodecError::new("symbol table that cannot be compressed with".to_owned());
-        let symbols: Vec<fsst::Symbol> = table.symbols[..table.num_symbols]
+        let symbols: Vec<fsst::Symbol> = table.codes.symbols[..table.num_symbols]
             .iter()
             .map(|s| fsst::Symbol::from_slice(&s.to_le_bytes()))
             .collect();
-        let lengths = &table.lengths[..table.num_symbols];
+        let lengths = &table.codes.lengths[..table.num_symbols];
         if !table.compressed || !lengths.is_sorted_by_key(|n| if *n == 1 { 9 } else { *n }) {
             return Err(unfit());
         }

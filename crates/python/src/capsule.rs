@@ -60,6 +60,17 @@ pub(crate) fn export_array<'py>(
     PyTuple::new(py, [schema, array])
 }
 
+/// Calls `import` with the address of a C array, which it moves out of there, and what it is to be.
+pub(crate) fn hand_over<'py>(
+    import: &Bound<'py, PyAny>,
+    data: &ArrayData,
+    schema: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // Where it is not moved out, as after an error, it is released here.
+    let mut array = FFI_ArrowArray::new(data);
+    import.call1((std::ptr::from_mut(&mut array).expose_provenance(), schema))
+}
+
 pub(crate) fn export_stream<'py>(
     py: Python<'py>,
     reader: Box<dyn RecordBatchReader + Send>,

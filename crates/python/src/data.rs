@@ -155,7 +155,7 @@ fn stream<'py>(object: &Bound<'py, PyAny>) -> PyResult<Data<'py>> {
 /// A pandas frame: through pyarrow, else column by column.
 fn frame<'py>(frame: &Bound<'py, PyAny>, schema: Option<&SchemaRef>) -> PyResult<Data<'py>> {
     let py = frame.py();
-    if let Some(pyarrow) = crate::table::pyarrow(py)? {
+    if let Some(pyarrow) = crate::wrap::pyarrow(py)? {
         return stream(&pyarrow.getattr("Table")?.call_method1("from_pandas", (frame,))?);
     }
     let columns = PyDict::new(py);

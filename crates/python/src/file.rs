@@ -17,7 +17,8 @@ use crate::indices::Rows;
 use crate::scan::{Last, PyBatches, PyScan, Wanted, collect, explain, projected, stream};
 use crate::source;
 use crate::stream::{Exported, Stream};
-use crate::table::{metadata, wrap_schema, wrap_table};
+use crate::table::metadata;
+use crate::wrap::{Wrapped, wrap_schema};
 use crate::{inspect, rows, statistics};
 
 /// What a handle and its scans share.
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     with_schema: bool,
     count: OnceLock<u64>,
     last: Mutex<Option<Last>>,
+    pub(crate) wrapped: Wrapped,
 }
 
 impl Shared {
@@ -112,6 +114,7 @@ pub(crate) fn open(
         with_schema: options.schema.is_some(),
         count: OnceLock::new(),
         last: Mutex::new(None),
+        wrapped: Wrapped::default(),
     };
     Ok(PyFile { shared: Arc::new(shared) })
 }
@@ -155,7 +158,7 @@ impl PyFile {
         columns: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let stream = self.taken(py, rows, Wanted { columns, ..Wanted::default() })?;
-        wrap_table(py, stream.schema(), collect(py, stream)?)
+        self.shared.wrapped.table(py, stream.schema(), collect(py, stream)?)
     }
 }
 
@@ -257,7 +260,7 @@ impl PyFile {
                 ..Wanted::default()
             },
         )?;
-        wrap_table(py, stream.schema(), collect(py, stream)?)
+        self.shared.wrapped.table(py, stream.schema(), collect(py, stream)?)
     }
 
     /// The same batch by batch. ``batch_size`` is the most rows of a batch and ``batch_bytes`` about the most bytes, whichever
@@ -288,7 +291,7 @@ impl PyFile {
             batch_bytes,
             threads,
         };
-        PyBatches::new(stream(py, &self.shared, &wanted)?)
+        Ok(PyBatches::new(&self.shared, stream(py, &self.shared, &wanted)?))
     }
 
     /// The first rows.

@@ -30,6 +30,7 @@ mod source;
 mod statistics;
 mod stream;
 mod table;
+mod wrap;
 mod write;
 
 /// The compiled part of pennon.

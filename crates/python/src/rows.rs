@@ -304,7 +304,7 @@ fn decimal(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 /// pandas, if it is installed: its types hold nanoseconds.
 fn pandas(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
     static PANDAS: PyOnceLock<Option<Py<PyModule>>> = PyOnceLock::new();
-    crate::table::installed(py, "pandas", &PANDAS)
+    crate::wrap::installed(py, "pandas", &PANDAS)
 }
 
 /// `value`, or the integer that is stored where Python's type does not reach.

@@ -15,7 +15,7 @@ use crate::capsule;
 use crate::error::{Raise, no_column};
 use crate::file::Shared;
 use crate::stream::{Exported, Stream};
-use crate::table::{wrap_batch, wrap_schema, wrap_table};
+use crate::wrap::wrap_schema;
 
 /// What is read of a file.
 #[derive(Debug, Clone, Default)]
@@ -100,12 +100,12 @@ impl PyScan {
     /// Reads everything into a table.
     fn to_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let stream = stream(py, &self.shared, &self.wanted)?;
-        wrap_table(py, stream.schema(), collect(py, stream)?)
+        self.shared.wrapped.table(py, stream.schema(), collect(py, stream)?)
     }
 
     /// Batches one after the other.
     fn to_batches(&self, py: Python<'_>) -> PyResult<PyBatches> {
-        PyBatches::new(stream(py, &self.shared, &self.wanted)?)
+        Ok(PyBatches::new(&self.shared, stream(py, &self.shared, &self.wanted)?))
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<PyBatches> {
@@ -141,11 +141,12 @@ impl PyScan {
 pub(crate) struct PyBatches {
     stream: Mutex<Stream>,
     schema: SchemaRef,
+    shared: Arc<Shared>,
 }
 
 impl PyBatches {
-    pub(crate) fn new(stream: Stream) -> PyResult<Self> {
-        Ok(Self { schema: stream.schema(), stream: Mutex::new(stream) })
+    pub(crate) fn new(shared: &Arc<Shared>, stream: Stream) -> Self {
+        Self { schema: stream.schema(), stream: Mutex::new(stream), shared: shared.clone() }
     }
 }
 
@@ -164,7 +165,10 @@ impl PyBatches {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let next = py.detach(|| self.stream.lock().unwrap_or_else(PoisonError::into_inner).next());
         py.check_signals()?;
-        next.transpose().raise(py)?.map(|batch| wrap_batch(py, batch)).transpose()
+        next.transpose()
+            .raise(py)?
+            .map(|batch| self.shared.wrapped.batch(py, &self.schema, batch))
+            .transpose()
     }
 }
 

@@ -1,70 +1,20 @@
-//! What readers return: pyarrow's types where pyarrow can be imported, else small ones of our own with the same methods, which
-//! cross to any other library through the PyCapsule interface.
+//! What readers return where there is no pyarrow: types with the same methods as pyarrow's, which cross to any other library
+//! through the PyCapsule interface.
 
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::{Field, FieldRef, Schema, SchemaRef};
 use pennon_convert::{schema_from_json, type_name};
-use pyo3::exceptions::{PyImportError, PyIndexError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyCapsule, PyDict, PyList, PyModule, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
 
 use crate::capsule::{self, Buffer};
 use crate::error::{Raise, invalid, no_column};
 use crate::rows;
 use crate::stream::{Exported, Stream};
-
-/// pyarrow, if it is installed. It is looked for when a result first has to be wrapped.
-pub(crate) fn pyarrow(py: Python<'_>) -> PyResult<Option<&Bound<'_, PyModule>>> {
-    static PYARROW: PyOnceLock<Option<Py<PyModule>>> = PyOnceLock::new();
-    installed(py, "pyarrow", &PYARROW)
-}
-
-/// A module that may be missing. What else goes wrong with its import, a Ctrl-C for one, is not that.
-pub(crate) fn installed<'py>(
-    py: Python<'py>,
-    name: &str,
-    found: &'static PyOnceLock<Option<Py<PyModule>>>,
-) -> PyResult<Option<&'py Bound<'py, PyModule>>> {
-    let import = || match py.import(name) {
-        Ok(module) => Ok(Some(module.unbind())),
-        Err(e) if e.is_instance_of::<PyImportError>(py) => Ok(None),
-        Err(e) => Err(e),
-    };
-    Ok(found.get_or_try_init(py, import)?.as_ref().map(|m| m.bind(py)))
-}
-
-pub(crate) fn wrap_table(
-    py: Python<'_>,
-    schema: SchemaRef,
-    batches: Vec<RecordBatch>,
-) -> PyResult<Bound<'_, PyAny>> {
-    let Some(pyarrow) = pyarrow(py)? else {
-        return Ok(Bound::new(py, PyTable { schema, batches })?.into_any());
-    };
-    // Batch by batch: reading from a stream, pyarrow would have its own say about signals.
-    let batches = batches.into_iter().map(|batch| wrap_batch(py, batch)).collect::<PyResult<Vec<_>>>()?;
-    let schema = wrap_schema(py, schema)?;
-    pyarrow.getattr("Table")?.call_method1("from_batches", (batches, schema))
-}
-
-pub(crate) fn wrap_batch(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
-    let batch = Bound::new(py, PyRecordBatch { batch })?.into_any();
-    match pyarrow(py)? {
-        Some(pyarrow) => pyarrow.call_method1("record_batch", (batch,)),
-        None => Ok(batch),
-    }
-}
-
-pub(crate) fn wrap_schema(py: Python<'_>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
-    let schema = Bound::new(py, PySchema { schema })?.into_any();
-    match pyarrow(py)? {
-        Some(pyarrow) => pyarrow.call_method1("schema", (schema,)),
-        None => Ok(schema),
-    }
-}
+use crate::wrap::wrap_schema;
 
 /// The place of a field that is named or numbered.
 fn place(schema: &Schema, which: &Bound<'_, PyAny>) -> PyResult<usize> {

@@ -78,20 +78,18 @@ impl<'a> MiniBlockPage<'a> {
         e.in_buffer(CHUNKS).at_offset(start + self.index.chunk_bytes(chunk).start)
     }
 
-    /// Asks for the memory of the chunks that `rows` start in. A take that wants a value of each of many chunks otherwise spends its
+    /// Asks for the memory at the beginning of `chunks`. A take that wants a value of each of many chunks otherwise spends its
     /// time on one cache miss after the other.
-    fn prefetch_chunks(&self, rows: &[Range<u64>], lines: usize) {
+    fn prefetch_chunks(&self, chunks: impl Iterator<Item = usize>, lines: usize) {
         /// Bytes of a cache line.
         const LINE: usize = 64;
-        let Some(range) = self.buffers.ranges().get(CHUNKS).filter(|_| rows.len() > 1) else { return };
-        let Some(chunks) = self.segments.slice(range) else { return };
-        for rows in rows {
-            let number = match self.index.row_index() {
-                Some(index) => index.first_chunk(rows.start),
-                None => self.index.chunk_of(rows.start),
-            };
+        let Some(bytes) = self.buffers.ranges().get(CHUNKS).and_then(|range| self.segments.slice(range))
+        else {
+            return;
+        };
+        for number in chunks {
             let start = self.index.chunk_bytes(number).start as usize;
-            (0..lines).for_each(|line| prefetch(chunks, start + line * LINE));
+            (0..lines).for_each(|line| prefetch(bytes, start + line * LINE));
         }
     }
 
@@ -137,8 +135,6 @@ enum Wanted<'a> {
     Points(&'a [u32]),
     /// Parts of a chunk that is decoded whole.
     Parts(&'a [Range<u32>]),
-    /// A part of the chunk that was decoded whole last.
-    Again(Range<u32>),
 }
 
 impl Wanted<'_> {
@@ -147,7 +143,6 @@ impl Wanted<'_> {
             Self::Range(r) => r.len(),
             Self::Points(p) => p.len(),
             Self::Parts(p) => p.iter().map(|r| r.len()).sum(),
-            Self::Again(r) => r.len(),
         }
     }
 }
@@ -183,10 +178,6 @@ fn append_values(
                 }
                 Ok(done)
             }
-            Wanted::Again(part) => match whole {
-                Some(whole) => out.extend(whole, part.start as usize..part.end as usize),
-                None => Ok(0),
-            },
         }
     };
     match &index.dictionary {

@@ -41,31 +41,14 @@ impl EventIndex {
         self.visible.last().map_or(0, |n| *n as usize)
     }
 
-    /// The event at which row start `i` of the chunk stands.
-    pub(super) fn start(&self, rep: &[u16], i: usize) -> Option<usize> {
-        if i >= self.num_starts() {
-            return None;
-        }
-        // The last block with no more than i starts before it.
-        let block = self.starts.partition_point(|n| *n as usize <= i) - 1;
-        let rest = &rep[block * BLOCK..];
-        let mut padded = [0; BLOCK];
-        let levels = rest.first_chunk().unwrap_or_else(|| {
-            padded[..rest.len()].copy_from_slice(rest);
-            &padded
-        });
-        // No level is above the highest; with lists that is at least 1.
-        let mut starts = !bits::at_most_word(levels, self.max_rep.saturating_sub(1));
-        for _ in self.starts[block] as usize..i {
-            starts &= starts.wrapping_sub(1);
-        }
-        Some(block * BLOCK + starts.trailing_zeros() as usize)
+    /// Looks row starts up, of the levels that were counted.
+    pub(super) fn walk<'a>(&'a self, rep: &'a [u16], def: &'a [u16]) -> Walk<'a> {
+        Walk { index: self, rep, def, block: None }
     }
 
-    /// The event at which the next row starts after the one that starts at `event`; behind the last where none does.
-    pub(super) fn next_start(&self, rep: &[u16], event: usize) -> usize {
-        let rest = rep.get(event + 1..).unwrap_or_default();
-        rest.iter().position(|r| *r == self.max_rep).map_or(rep.len(), |at| event + 1 + at)
+    /// The event at which row start `i` of the chunk stands.
+    pub(super) fn start(&self, rep: &[u16], i: usize) -> Option<usize> {
+        (i < self.num_starts()).then(|| self.walk(rep, &[]).seek(i).0)
     }
 
     /// The last event at which a row starts.
@@ -86,6 +69,66 @@ impl EventIndex {
         let inside = &def[block * BLOCK..event];
         self.visible[block] as usize + inside.iter().filter(|d| **d <= self.max_visible).count()
     }
+}
+
+/// A walk over the row starts of a chunk, ascending.
+pub(super) struct Walk<'a> {
+    index: &'a EventIndex,
+    rep: &'a [u16],
+    def: &'a [u16],
+    block: Option<Block>,
+}
+
+/// The block in which a row start was found.
+struct Block {
+    number: usize,
+    /// Row starts of the block that are not behind, and the number of the first of them.
+    starts: u64,
+    next: usize,
+    visible: u64,
+}
+
+impl Walk<'_> {
+    /// The event at which row start `i` stands, which must not be before the one looked up last, and the values before it; the ends
+    /// of both where there are no more starts.
+    pub(super) fn seek(&mut self, i: usize) -> (usize, usize) {
+        let index = self.index;
+        if i >= index.num_starts() {
+            return (self.rep.len(), index.num_visible());
+        }
+        let block = match self.block.take() {
+            Some(block) if i < index.starts[block.number + 1] as usize => block,
+            before => {
+                // The last block with no more than i starts before it.
+                let from = before.map_or(0, |block| block.number + 1);
+                let number = from + index.starts[from..].partition_point(|n| *n as usize <= i) - 1;
+                // No level is above the highest; with lists that is at least 1.
+                let starts = !word(self.rep, number, index.max_rep.saturating_sub(1));
+                let visible = word(self.def, number, index.max_visible);
+                Block { number, starts, next: index.starts[number] as usize, visible }
+            }
+        };
+        let block = self.block.insert(block);
+        for _ in block.next..i {
+            block.starts &= block.starts.wrapping_sub(1);
+        }
+        block.next = i;
+        let bit = block.starts.trailing_zeros();
+        let before = block.visible & !(u64::MAX << bit);
+        let visible = index.visible.get(block.number).map_or(0, |n| *n as usize);
+        (block.number * BLOCK + bit as usize, visible + before.count_ones() as usize)
+    }
+}
+
+/// Bits of the levels of a block that are at most `threshold`; of those that are not there, too.
+fn word(levels: &[u16], block: usize, threshold: u16) -> u64 {
+    let rest = levels.get(block * BLOCK..).unwrap_or_default();
+    let mut padded = [0; BLOCK];
+    let levels = rest.first_chunk().unwrap_or_else(|| {
+        padded[..rest.len()].copy_from_slice(rest);
+        &padded
+    });
+    bits::at_most_word(levels, threshold)
 }
 
 /// How many of the levels before each block, and of all, are such.
@@ -113,10 +156,13 @@ mod tests {
             let starts: Vec<usize> = (0..len).filter(|i| rep[*i] == 2).collect();
             assert_eq!(index.num_starts(), starts.len());
             assert_eq!(index.last_start(&rep), starts.last().copied());
-            for pair in starts.windows(2) {
-                assert_eq!(index.next_start(&rep, pair[0]), pair[1]);
+            for step in [1, 2, 9] {
+                let mut walk = index.walk(&rep, &def);
+                for i in (0..=starts.len()).step_by(step) {
+                    let event = starts.get(i).copied().unwrap_or(len);
+                    assert_eq!(walk.seek(i), (event, index.visible_before(&def, event)));
+                }
             }
-            assert_eq!(starts.last().map_or(len, |last| index.next_start(&rep, *last)), len);
             for i in 0..=starts.len() {
                 assert_eq!(index.start(&rep, i), starts.get(i).copied());
             }

@@ -79,8 +79,20 @@ impl RowIndex {
     }
 
     /// The chunk in which a row of the page begins.
-    pub(super) fn first_chunk(&self, row: u64) -> usize {
-        partition(self.ends.len(), |chunk| self.ends[chunk] + u64::from(self.goes_on[chunk]) <= row)
+    fn first_chunk(&self, row: u64) -> usize {
+        self.first_chunk_from(0, row)
+    }
+
+    /// The same where it is not before chunk `hint`, and found the faster the nearer it is.
+    pub(super) fn first_chunk_from(&self, hint: usize, row: u64) -> usize {
+        let is_before = |chunk: usize| self.ends[chunk] + u64::from(self.goes_on[chunk]) <= row;
+        let (mut low, mut step) = (hint, 1);
+        while low + step <= self.ends.len() && is_before(low + step - 1) {
+            low += step;
+            step *= 2;
+        }
+        let high = (low + step - 1).min(self.ends.len());
+        low + partition(high - low, |chunk| is_before(low + chunk))
     }
 
     /// Chunks that hold rows `rows`, which must lie in the page and not be empty.

@@ -42,7 +42,12 @@ pub(super) fn decode(
         let at = all.len() - rows.len();
         if at + AHEAD > asked {
             let end = all.len().min(at + 8 * AHEAD);
-            page.prefetch_chunks(&all[asked.min(end)..end], 1);
+            if all.len() > 1 {
+                page.prefetch_chunks(
+                    all[asked.min(end)..end].iter().map(|rows| index.chunk_of(rows.start)),
+                    1,
+                );
+            }
             asked = end;
         }
         // Some chunks are found before the first of them is decoded, so that their cache misses overlap.

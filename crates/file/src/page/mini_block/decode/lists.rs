@@ -12,8 +12,8 @@ use super::super::super::scratch::PageScratch;
 use super::super::chunk::Chunk;
 use super::super::index::RowIndex;
 use super::{AHEAD, MiniBlockPage, Wanted, append_values};
+use crate::Result;
 use crate::error::corrupt;
-use crate::{Error, Result};
 
 /// Pages with lists: rows are found by repetition levels.
 pub(super) fn decode(
@@ -23,33 +23,31 @@ pub(super) fn decode(
     out: &mut LeafData,
     scratch: &mut PageScratch,
 ) -> Result<bool> {
-    let mut loaded = None;
-    // The chunk whose values are in `scratch.whole`.
-    let mut whole = None;
-    for (i, range) in rows.iter().enumerate() {
-        if i.is_multiple_of(AHEAD) {
-            page.prefetch_chunks(&rows[i..rows.len().min(i + AHEAD)], LEVEL_LINES);
+    let mut groups: Vec<Group> = Vec::with_capacity(AHEAD.min(rows.len()));
+    let mut spans = Spans::default();
+    let mut next = 0;
+    while next < rows.len() {
+        // Some chunks are found before the first of them is decoded, so that their cache misses overlap.
+        let mut hint = groups.last().map_or(0, |group| group.number);
+        groups.clear();
+        while groups.len() < AHEAD && next < rows.len() {
+            let group = Group::find(rows_index, rows, next, hint);
+            (hint, next) = (group.number, group.ranges.end);
+            groups.push(group);
         }
-        let mut done = range.start;
-        let chunks = rows_index.chunks(range);
-        let last = chunks.end - 1;
-        for number in chunks {
-            let chunk = page.chunk(number)?;
-            if loaded != Some(number) {
-                load_levels(page, rows_index, number, &chunk, scratch).map_err(|e| page.place(e, number))?;
-                loaded = Some(number);
-            }
-            // More ranges in this chunk: decoding it whole once may pay.
-            let shared = number == last && rows.get(i + 1).is_some_and(|r| r.start < rows_index.end(number));
-            let state = (&mut done, &mut whole);
-            let complete =
-                append_chunk_rows(page, rows_index, number, &chunk, range, state, shared, out, scratch)
-                    .map_err(|e| page.place(e, number))?;
-            if !complete {
+        if rows.len() > 1 {
+            page.prefetch_chunks(groups.iter().map(|group| group.number), LEVEL_LINES);
+        }
+        for group in &groups {
+            let ranges = &rows[group.ranges.clone()];
+            let is_last = group.ranges.end == rows.len();
+            let done = group.is_inside
+                && append_together(page, rows_index, group.number, ranges, &mut spans, out, scratch)
+                    .map_err(|e| page.place(e, group.number))?;
+            if !done && !append_in_turn(page, rows_index, ranges, is_last, out, scratch)? {
                 return Ok(false);
             }
-            if out.is_full() && !(number == last && i + 1 == rows.len()) {
-                out.rewind();
+            if out.is_full() && !is_last {
                 return Ok(false);
             }
         }
@@ -59,6 +57,126 @@ pub(super) fn decode(
 
 /// Cache lines at the beginning of a chunk of lists that are asked for: where its levels are, most of them.
 const LEVEL_LINES: usize = 4;
+
+/// Rows that begin in the same chunk.
+struct Group {
+    number: usize,
+    /// Which of the ranges of rows they are.
+    ranges: Range<usize>,
+    /// Whether all of them end in the chunk; otherwise there is one range.
+    is_inside: bool,
+}
+
+impl Group {
+    /// The group of range `first`, the chunk of which is not before `hint`.
+    fn find(rows_index: &RowIndex, rows: &[Range<u64>], first: usize, hint: usize) -> Self {
+        let number = rows_index.first_chunk_from(hint, rows[first].start);
+        let end = rows_index.end(number);
+        let inside = rows[first..].iter().take_while(|range| range.end <= end).count();
+        Self { number, ranges: first..first + inside.max(1), is_inside: inside > 0 }
+    }
+}
+
+/// Where rows stand in their chunk.
+#[derive(Default)]
+struct Spans {
+    events: Vec<Range<usize>>,
+    values: Vec<Range<u32>>,
+}
+
+/// Appends `ranges`, which lie in chunk `number`. What a range costs beside its values is paid once. False, and nothing done,
+/// where the room of `out` does not suffice.
+fn append_together(
+    page: &MiniBlockPage<'_>,
+    rows_index: &RowIndex,
+    number: usize,
+    ranges: &[Range<u64>],
+    spans: &mut Spans,
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    let index = page.index;
+    let chunk = page.chunk(number)?;
+    load_levels(page, rows_index, number, &chunk, scratch)?;
+    let first = rows_index.first_start(number);
+    let Spans { events, values } = spans;
+    events.clear();
+    values.clear();
+    let (mut num_rows, mut total) = (0, 0);
+    let mut walk = scratch.events.walk(&scratch.rep, &scratch.def);
+    for range in ranges {
+        let (e0, v0) = walk.seek((range.start - first) as usize);
+        let (e1, v1) = walk.seek((range.end - first) as usize);
+        events.push(e0..e1);
+        if v0 < v1 {
+            values.push(v0 as u32..v1 as u32);
+        }
+        num_rows += (range.end - range.start) as usize;
+        total += v1 - v0;
+    }
+    let num_values = index.num_values(number);
+    let before = out.values.len();
+    let mut points = std::mem::take(&mut scratch.points);
+    let wanted = match values.as_slice() {
+        [] => None,
+        [one] => Some(Wanted::Range(one.start as usize..one.end as usize)),
+        parts if index.reader.prefers_points(total, num_values) => {
+            points.clear();
+            points.extend(parts.iter().cloned().flatten());
+            Some(Wanted::Points(&points))
+        }
+        parts => Some(Wanted::Parts(parts)),
+    };
+    let done = match wanted {
+        Some(wanted) => append_values(index, chunk.buffers.as_slice(), num_values, &wanted, out, scratch)?,
+        None => 0,
+    };
+    scratch.points = points;
+    if done < total {
+        out.values.truncate(before);
+        return Ok(false);
+    }
+    let Structure::Levels { rep, def } = &mut out.structure else {
+        corrupt!("lists in a column without list layers")
+    };
+    for events in events {
+        rep.extend_from_slice(&scratch.rep[events.clone()]);
+        index.translation.append(&scratch.def[events.clone()], def);
+    }
+    out.finish_rows(num_rows);
+    Ok(true)
+}
+
+/// Appends `ranges` one by one, each chunk by chunk: rows that go on from chunk to chunk, and those at which the budget may be met.
+fn append_in_turn(
+    page: &MiniBlockPage<'_>,
+    rows_index: &RowIndex,
+    ranges: &[Range<u64>],
+    is_last: bool,
+    out: &mut LeafData,
+    scratch: &mut PageScratch,
+) -> Result<bool> {
+    for (i, range) in ranges.iter().enumerate() {
+        let mut done = range.start;
+        let chunks = rows_index.chunks(range);
+        let last = chunks.end - 1;
+        for number in chunks {
+            let place = |e| page.place(e, number);
+            let chunk = page.chunk(number)?;
+            load_levels(page, rows_index, number, &chunk, scratch).map_err(place)?;
+            let complete =
+                append_chunk_rows(page, rows_index, number, &chunk, range, &mut done, out, scratch);
+            if !complete.map_err(place)? {
+                return Ok(false);
+            }
+            if out.is_full() && !(is_last && number == last && i + 1 == ranges.len()) {
+                out.rewind();
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
 
 /// Decodes a chunk's levels and finds its row starts.
 fn load_levels(
@@ -97,8 +215,7 @@ fn load_levels(
     Ok(())
 }
 
-/// Appends what chunk `number` holds of `range`, of which rows before `done` are in already. `whole` is the chunk that
-/// was decoded whole last.
+/// Appends what chunk `number` holds of `range`, of which rows before `done` are in already.
 #[expect(clippy::too_many_arguments, reason = "all of them are the state of one chunk")]
 fn append_chunk_rows(
     page: &MiniBlockPage<'_>,
@@ -106,46 +223,28 @@ fn append_chunk_rows(
     number: usize,
     chunk: &Chunk<'_>,
     range: &Range<u64>,
-    (done, whole): (&mut u64, &mut Option<usize>),
-    shared: bool,
+    done: &mut u64,
     out: &mut LeafData,
     scratch: &mut PageScratch,
 ) -> Result<bool> {
     let index = page.index;
     let first = rows.first_start(number);
     let num_levels = scratch.rep.len();
-    let event_of = |row: u64, scratch: &PageScratch| -> usize {
-        // Rows that start before this chunk begin with it.
-        match row.checked_sub(first) {
-            None => 0,
-            Some(i) => scratch.events.start(&scratch.rep, i as usize).unwrap_or(num_levels),
-        }
-    };
     let visible = |event: usize, scratch: &PageScratch| scratch.events.visible_before(&scratch.def, event);
-    let e0 = event_of(range.start, scratch);
-    let e1 = if range.end > rows.end(number) {
-        num_levels
-    } else if range.end == range.start + 1 && range.start >= first {
-        scratch.events.next_start(&scratch.rep, e0)
-    } else {
-        event_of(range.end, scratch)
+    let mut walk = scratch.events.walk(&scratch.rep, &scratch.def);
+    // Rows that start before this chunk begin with it.
+    let (e0, v0) = match range.start.checked_sub(first) {
+        None => (0, 0),
+        Some(start) => walk.seek(start as usize),
     };
-    let (v0, v1) = (visible(e0, scratch), visible(e1, scratch));
+    let (e1, v1) = match range.end.checked_sub(first) {
+        Some(end) if range.end <= rows.end(number) => walk.seek(end as usize),
+        _ => (num_levels, scratch.events.num_visible()),
+    };
     let num_values = index.num_values(number);
     let buffers = chunk.buffers.as_slice();
-    let mut append = |values: Range<usize>, out: &mut LeafData, scratch: &mut PageScratch| {
-        let pays = shared && !index.reader.prefers_points(values.len(), num_values);
-        let part = [values.start as u32..values.end as u32];
-        let wanted = match whole {
-            Some(last) if *last == number => Wanted::Again(part[0].clone()),
-            _ if pays => Wanted::Parts(&part),
-            _ => Wanted::Range(values),
-        };
-        let done = append_values(index, buffers, num_values, &wanted, out, scratch)?;
-        if pays {
-            *whole = Some(number);
-        }
-        Ok::<_, Error>(done)
+    let append = |values: Range<usize>, out: &mut LeafData, scratch: &mut PageScratch| {
+        append_values(index, buffers, num_values, &Wanted::Range(values), out, scratch)
     };
     let mut taken = if v0 < v1 { append(v0..v1, out, scratch)? } else { 0 };
     let mut stop = e1;
