@@ -25,8 +25,12 @@ const MAX_ENTRIES: usize = 1 << 24;
 const QUICK_LEVEL: i32 = 1;
 /// How many times smaller than that a thorough search may make entries.
 const SEARCH_GAIN: usize = 2;
+/// The same of numbers.
+const NUMBER_GAIN: f64 = 1.3;
 /// Values of a page so small that ways to store it are not worth long looks.
 const FEW_VALUES: usize = 4096;
+/// How many times more different values a sample has to promise than there may be.
+const SURELY: f64 = 1.25;
 /// Bytes that an entry takes at the very least, however well entries compress.
 const LEAST_ENTRY: f64 = 0.5;
 
@@ -90,6 +94,10 @@ pub(super) fn worthwhile(
     let narrow = matches!(values, Values::Fixed(v) if v.width <= 4) && count < FEW_VALUES;
     let divisor = if narrow { divisor.max(2) } else { divisor };
     let max_entries = (count / divisor).min(MAX_ENTRIES);
+    // What a sample sees is a lower bound, but for chance.
+    if look.is_some_and(|look| look.distinct > max_entries as f64 * SURELY) {
+        return Err(No::Never);
+    }
     let max_raw = (values.byte_size() as f64 * limits.size_ratio) as usize;
     // Compressed, an entry takes a byte about, and hardly less than an eighth of its bytes.
     let room = tuning.preset.weights().entries_bytes;
@@ -319,11 +327,26 @@ fn order_by(count: usize, mut compare: impl FnMut(u32, u32) -> std::cmp::Orderin
     order
 }
 
-/// Bytes of entries under a quick compressor.
+/// Bytes of entries under a quick compressor, about: of many it looks at some runs of neighbours.
 fn quick_bytes(entries: &Values) -> Result<usize> {
-    let values = Box::new(values::plain(entries));
-    Ok(encode_block(&Encoding::General { scheme: Scheme::Zstd, level: Some(QUICK_LEVEL), values }, entries)?
-        .len())
+    /// Bytes of a sample, and the runs that it consists of.
+    const SAMPLE: usize = 64 << 10;
+    const RUNS: usize = 4;
+    let compressed = |some: &Values| {
+        let values = Box::new(values::plain(some));
+        let encoding = Encoding::General { scheme: Scheme::Zstd, level: Some(QUICK_LEVEL), values };
+        encode_block(&encoding, some).map(|block| block.len())
+    };
+    let (len, bytes) = (entries.len(), entries.byte_size());
+    let run = len * (SAMPLE / RUNS) / bytes.max(1);
+    if bytes <= 2 * SAMPLE || run == 0 {
+        return compressed(entries);
+    }
+    let mut some = Values::new(&entries.shape(), run * RUNS);
+    for start in (0..RUNS).map(|i| i * (len - run) / (RUNS - 1)) {
+        some.extend(entries, start..start + run)?;
+    }
+    Ok(compressed(&some)? * bytes / some.byte_size().max(1))
 }
 
 /// The entries of a dictionary as they are stored.
@@ -364,25 +387,32 @@ fn stored_at(entries: &Values, level: Option<i32>, tuning: &Tuning) -> Result<St
     let compressed = |scheme, level| {
         stored_as(Encoding::General { scheme, level, values: Box::new(plain.clone()) }, entries)
     };
-    let mut ways = vec![compressed(scheme, level)?, stored_as(plain.clone(), entries)?];
     let weights = tuning.preset.weights();
     // What decoding costs is weighed where nobody asked for a scheme.
     let is_free = tuning.chooses() && tuning.dictionary.scheme == Some((Scheme::Lz4, None));
     let weight = if is_free { weights.entries_decode } else { 0.0 };
-    if weight > 0.0 {
-        ways.push(compressed(Scheme::Lz4, None)?);
-    }
     let cost =
-        |way: &StoredEntries| way.bytes.len() as f64 + weight * cost::entries_ns(&way.encoding, entries);
+        |bytes: usize, encoding: &Encoding| bytes as f64 + weight * cost::entries_ns(encoding, entries);
     let is_larger = |way: &StoredEntries| way.bytes.len() > weights.entries_bytes;
-    let mut best = ways.remove(0);
-    for other in ways {
-        // What has room goes before what has none; plain before a compressor that gains nothing.
-        let order = is_larger(&other).cmp(&is_larger(&best)).then(cost(&other).total_cmp(&cost(&best)));
-        if order.is_le() {
-            best = other;
+    // What has room goes before what has none; of equals what comes first.
+    let better = |a: StoredEntries, b: StoredEntries| {
+        let costs = |way: &StoredEntries| cost(way.bytes.len(), &way.encoding);
+        let order = is_larger(&a).cmp(&is_larger(&b)).then(costs(&a).total_cmp(&costs(&b)));
+        if order.is_le() { a } else { b }
+    };
+    let mut best = stored_as(plain.clone(), entries)?;
+    if weight > 0.0 {
+        best = better(compressed(Scheme::Lz4, None)?, best);
+        // A scheme that takes long to decode has to save what that costs.
+        let encoding = Encoding::General { scheme, level, values: Box::new(plain.clone()) };
+        let gain = if matches!(entries, Values::Fixed(_)) { NUMBER_GAIN } else { SEARCH_GAIN as f64 };
+        let least = cost((quick_bytes(entries)? as f64 / gain) as usize, &encoding);
+        if !is_larger(&best) && least >= cost(best.bytes.len(), &best.encoding) {
+            return Ok(best);
         }
     }
+    // Plain goes before a compressor that gains nothing.
+    best = better(best, compressed(scheme, level)?);
     Ok(best)
 }
 
