@@ -13,6 +13,8 @@ use super::repetition::Repetition;
 use super::spec::ValueSpec;
 use super::tuning::Tuning;
 use super::values;
+use pennon_codec::bitpack::GROUP;
+
 use crate::encoding::{Encoding, FixedValues, Scheme, Values, encode_block};
 use crate::page::mini_block::{StoredEntries, runs};
 use crate::{FormatVersion, Result};
@@ -401,6 +403,9 @@ fn stored_at(entries: &Values, level: Option<i32>, tuning: &Tuning) -> Result<St
         if order.is_le() { a } else { b }
     };
     let mut best = stored_as(plain.clone(), entries)?;
+    if is_free && let Some(packed) = packed(entries) {
+        best = better(stored_as(packed, entries)?, best);
+    }
     if weight > 0.0 {
         best = better(compressed(Scheme::Lz4, None)?, best);
         // A scheme that takes long to decode has to save what that costs.
@@ -414,6 +419,16 @@ fn stored_at(entries: &Values, level: Option<i32>, tuning: &Tuning) -> Result<St
     // Plain goes before a compressor that gains nothing.
     best = better(best, compressed(scheme, level)?);
     Ok(best)
+}
+
+/// Many numbers that do not need all of their bits.
+fn packed(entries: &Values) -> Option<Encoding> {
+    let Values::Fixed(v) = entries else { return None };
+    if !matches!(v.width, 2 | 4 | 8) || entries.len() <= GROUP {
+        return None;
+    }
+    let (bits, packed_bits) = ((v.width * 8) as u8, super::measure::widest_bits(v.bytes(), v.width));
+    (packed_bits < bits).then_some(Encoding::OutOfLineBitpacking { bits, packed_bits })
 }
 
 /// What was asked for, or what the preset gives.
