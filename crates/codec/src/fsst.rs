@@ -19,6 +19,10 @@
 
 #![allow(unsafe_code)] // Eight-byte stores into reserved memory.
 
+mod eight;
+
+use eight::{Eight, OneByOne};
+
 use crate::CodecError;
 
 /// Bytes of a stored table.
@@ -187,8 +191,33 @@ impl SymbolTable {
     }
 
     /// Decompresses up to [`BLOCK`] codes, noting where the output of some of them begins.
-    #[inline]
     fn decompress_block(
+        &self,
+        codes: &[u8],
+        out: &mut Vec<u8>,
+        positions: &mut impl Positions,
+    ) -> Result<(), CodecError> {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("ssse3") {
+            // SAFETY: the processor has it.
+            return unsafe { self.decompress_in_pairs(codes, out, positions) };
+        }
+        self.decompress_by::<OneByOne>(codes, out, positions)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "ssse3")]
+    fn decompress_in_pairs(
+        &self,
+        codes: &[u8],
+        out: &mut Vec<u8>,
+        positions: &mut impl Positions,
+    ) -> Result<(), CodecError> {
+        self.decompress_by::<eight::Pairs>(codes, out, positions)
+    }
+
+    #[inline(always)]
+    fn decompress_by<E: Eight>(
         &self,
         codes: &[u8],
         out: &mut Vec<u8>,
@@ -219,13 +248,9 @@ impl SymbolTable {
                 let any_escape =
                     inverted.wrapping_sub(0x0101_0101_0101_0101) & !inverted & 0x8080_8080_8080_8080;
                 if any_escape == 0 {
-                    // Codes are shifted out of one register: as bytes of memory they take eight.
-                    let mut rest = u64::from_le_bytes(*eight);
-                    for noted in positions.eight(at) {
-                        *noted = position as u16;
-                        position = put(position, rest as u8);
-                        rest >>= 8;
-                    }
+                    let codes = u64::from_le_bytes(*eight);
+                    // SAFETY: eight codes more take at most 64 bytes, which were reserved as those of every code.
+                    position = unsafe { E::put(codes, table, start, position, positions.eight(at)) };
                     at += 8;
                     continue;
                 }
