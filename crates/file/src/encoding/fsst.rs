@@ -77,14 +77,14 @@ impl FsstCodec {
         num_values: usize,
         points: &[u32],
         out: &mut Values,
+        scratch: &mut Scratch,
     ) -> Result<usize> {
-        for (done, &point) in points.iter().enumerate() {
-            let codes = variable::value(wide, data, num_values, point as usize)?;
-            if !self.decompress(codes, out)? {
-                return Ok(done);
-            }
+        if let [point] = points {
+            let codes = variable::value(wide, data, num_values, *point as usize)?;
+            return self.decompress(codes, out).map(usize::from);
         }
-        Ok(points.len())
+        let codes = |point: &u32| variable::value(wide, data, num_values, *point as usize);
+        self.decode_gathered(points.len(), |i| codes(&points[i]), out, scratch)
     }
 
     /// Appends one string, or says that it does not fit.
@@ -103,32 +103,45 @@ impl FsstCodec {
         out: &mut Values,
         scratch: &mut Scratch,
     ) -> Result<usize> {
+        self.decode_gathered(ranges.len(), |i| variable::slice(data, &ranges[i]), out, scratch)
+    }
+
+    /// `count` strings whose codes `codes(i)` lie anywhere: side by side they are decompressed as one run, which costs a string less than
+    /// a run of its own.
+    fn decode_gathered<'d>(
+        &self,
+        count: usize,
+        codes: impl Fn(usize) -> Result<&'d [u8]>,
+        out: &mut Values,
+        scratch: &mut Scratch,
+    ) -> Result<usize> {
         /// Codes gathered before they are decompressed as one run.
         const GATHER_BYTES: usize = 8 << 10;
         let mut done = 0;
-        while done < ranges.len() {
-            let mut codes = scratch.take();
+        while done < count {
+            let mut gathered = scratch.take();
             scratch.bounds.clear();
             scratch.bounds.push(0);
-            for range in &ranges[done..] {
-                codes.extend_from_slice(variable::slice(data, range)?);
+            for i in done..count {
+                let codes = codes(i)?;
+                gathered.extend_from_slice(codes);
                 // A single string may be longer than 32 bits can say; it is refused.
-                let Ok(end) = u32::try_from(codes.len()) else {
-                    return Err(Error::unsupported(format!("a compressed string of {} bytes", range.len())));
+                let Ok(end) = u32::try_from(gathered.len()) else {
+                    return Err(Error::unsupported(format!("a compressed string of {} bytes", codes.len())));
                 };
                 scratch.bounds.push(end);
-                if codes.len() >= GATHER_BYTES {
+                if gathered.len() >= GATHER_BYTES {
                     break;
                 }
             }
-            let gathered = scratch.bounds.len() - 1;
-            let count = variable::append_filled(out, scratch, |bytes, ends, bounds| {
-                Ok(self.table.decompress_run(&codes, bounds, bytes, ends)?)
+            let some = scratch.bounds.len() - 1;
+            let fitting = variable::append_filled(out, scratch, |bytes, ends, bounds| {
+                Ok(self.table.decompress_run(&gathered, bounds, bytes, ends)?)
             });
-            scratch.give(codes);
-            let count = count?;
-            done += count;
-            if count < gathered {
+            scratch.give(gathered);
+            let fitting = fitting?;
+            done += fitting;
+            if fitting < some {
                 break;
             }
         }

@@ -166,7 +166,7 @@ impl ChunkCodec {
             Self::InlineBitpacking(width) => {
                 bitpacking::decode_inline_points(*width, first, num_values, points, out)
             }
-            Self::Fsst { codec, wide } => codec.decode_points(*wide, first, num_values, points, out),
+            Self::Fsst { codec, wide } => codec.decode_points(*wide, first, num_values, points, out, scratch),
             Self::Rle(width) => rle::decode_points(*width, buffers, num_values, points, out),
             Self::Runs(codec) => {
                 runs::decode_points(codec, buffers, num_values, points, max_bytes, out, scratch)
