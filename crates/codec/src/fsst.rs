@@ -190,7 +190,7 @@ impl SymbolTable {
         Ok(())
     }
 
-    /// Decompresses up to [`BLOCK`] codes, noting where the output of some of them begins.
+    /// Decompresses up to [`BLOCK`] codes, noting where the output of each begins.
     fn decompress_block(
         &self,
         codes: &[u8],
@@ -202,7 +202,8 @@ impl SymbolTable {
             // SAFETY: the processor has it.
             return unsafe { self.decompress_in_pairs(codes, out, positions) };
         }
-        self.decompress_by::<OneByOne>(codes, out, positions)
+        // SAFETY: it needs nothing.
+        unsafe { self.decompress_by::<OneByOne>(codes, out, positions) }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -213,11 +214,14 @@ impl SymbolTable {
         out: &mut Vec<u8>,
         positions: &mut impl Positions,
     ) -> Result<(), CodecError> {
-        self.decompress_by::<eight::Pairs>(codes, out, positions)
+        // SAFETY: SSSE3 is what it needs.
+        unsafe { self.decompress_by::<eight::Pairs>(codes, out, positions) }
     }
 
+    /// # Safety
+    /// The processor must have what `E` needs.
     #[inline(always)]
-    fn decompress_by<E: Eight>(
+    unsafe fn decompress_by<E: Eight>(
         &self,
         codes: &[u8],
         out: &mut Vec<u8>,
@@ -249,7 +253,8 @@ impl SymbolTable {
                     inverted.wrapping_sub(0x0101_0101_0101_0101) & !inverted & 0x8080_8080_8080_8080;
                 if any_escape == 0 {
                     let codes = u64::from_le_bytes(*eight);
-                    // SAFETY: eight codes more take at most 64 bytes, which were reserved as those of every code.
+                    // SAFETY: eight codes more take at most 64 bytes, which were reserved as those of every code; the processor is the
+                    // caller's promise.
                     position = unsafe { E::put(codes, table, start, position, positions.eight(at)) };
                     at += 8;
                     continue;
@@ -314,7 +319,7 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// Where the output of some codes begins: wanted for runs of strings, not for one.
+/// Where the output of codes begins: wanted for runs of strings, not for one.
 trait Positions {
     fn note(&mut self, code: usize, position: usize);
 
@@ -591,6 +596,12 @@ mod tests {
                     let mut one = Vec::new();
                     t.decompress(&data[pair[0] as usize..pair[1] as usize], &mut one).unwrap();
                     prop_assert_eq!(&one[..], &out[at..ends[i]]);
+                    let mut portable = Vec::new();
+                    for codes in Pieces(&data[pair[0] as usize..pair[1] as usize]).filter(|_| t.compressed) {
+                        // SAFETY: it needs nothing of the processor.
+                        unsafe { t.decompress_by::<OneByOne>(codes, &mut portable, &mut Unnoted::default()) }.unwrap();
+                    }
+                    prop_assert!(!t.compressed || portable == one);
                     at = ends[i];
                 }
             }

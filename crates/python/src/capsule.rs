@@ -6,8 +6,9 @@
 //! __arrow_c_stream__  "arrow_array_stream"              ArrowArrayStream
 //! ```
 //!
-//! A capsule owns its structure; whoever takes it moves it out and leaves a released one behind. What comes in is trusted as
-//! far as the interface demands it: lengths and types are checked by the Arrow crates, values are not.
+//! A capsule owns its structure; whoever takes it moves it out and leaves a released one behind. pyarrow takes an array whose schema it
+//! knows by its address instead ([`hand_over`]). What comes in is trusted as far as the interface demands it: lengths and types are
+//! checked by the Arrow crates, values are not.
 
 #![allow(unsafe_code)]
 
@@ -60,7 +61,7 @@ pub(crate) fn export_array<'py>(
     PyTuple::new(py, [schema, array])
 }
 
-/// Calls `import` with the address of a C array, which it moves out of there, and what it is to be.
+/// Calls `import`, an importer of the C data interface, with the address of an array, which it moves out of there, and its schema.
 pub(crate) fn hand_over<'py>(
     import: &Bound<'py, PyAny>,
     data: &ArrayData,

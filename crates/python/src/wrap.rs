@@ -47,7 +47,7 @@ pub(crate) struct Wrapped {
 }
 
 impl Wrapped {
-    pub(crate) fn schema<'py>(&self, py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyAny>> {
+    fn schema<'py>(&self, py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'py, PyAny>> {
         // Nothing of Python happens while the lock is held.
         let known = |last: &Option<(SchemaRef, Py<PyAny>)>| match last {
             Some((known, wrapped)) if is_same(known, schema) => Some(wrapped.clone_ref(py)),

@@ -16,7 +16,7 @@ pub(super) trait Eight {
     /// Returns where the last ends.
     ///
     /// # Safety
-    /// There must be room for 64 bytes at `start + position`.
+    /// There must be room for 64 bytes at `start + position`, and the processor must have what this way needs.
     unsafe fn put(codes: u64, table: &Codes, start: *mut u8, position: usize, noted: &mut [u16; 8]) -> usize;
 }
 
@@ -62,8 +62,6 @@ const TOGETHER: [[u8; 16]; 9] = {
 
 #[cfg(target_arch = "x86_64")]
 impl Eight for Pairs {
-    /// # Safety
-    /// As for all; and the processor must have SSSE3.
     #[inline(always)]
     unsafe fn put(codes: u64, table: &Codes, start: *mut u8, position: usize, noted: &mut [u16; 8]) -> usize {
         use std::arch::x86_64::{_mm_loadu_si128, _mm_set_epi64x, _mm_shuffle_epi8, _mm_storeu_si128};

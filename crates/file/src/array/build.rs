@@ -198,11 +198,12 @@ where
     let VariableValues { offsets, data, .. } = values;
     debug_assert!(offsets.is_sorted());
     debug_assert_eq!(offsets.last().map(|o| o.as_usize()), Some(data.len()));
+    // First what may give back room that it did not need.
+    let data = data.into_buffer(arena);
     let offsets = match arena.copy(offsets.to_byte_slice()) {
         Some(copy) => ScalarBuffer::new(copy, 0, offsets.len()),
         None => ScalarBuffer::from(offsets),
     };
-    let data = data.into_buffer(arena);
     // SAFETY: decoders append offsets that do not fall and end at the bytes' end; strings were checked
     // by `build_strings` to be UTF-8 and to be cut at character borders; nulls are as long as the values
     // by the check of `build_item`.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! list<struct<a>>     rep 1 0 1 1    def 0 1 3 0      def: 1 null a, 2 null struct, 3 null list
-//! a        item       validity 1 0 0 …               slots where def is at most 2
+//! a        item       validity 1 0 1                 slots: events where def is at most 2
 //! struct   item       validity of the same slots
 //! list     list       offsets 0 2 2 3                rep, and levels left for what is around it
 //! ```
@@ -152,7 +152,7 @@ impl Bits {
         if belong == u64::MAX {
             let used = self.len % 64;
             self.words.push(self.word | word << used);
-            // A shift by all 64 is one by 63 and one more.
+            // A shift by all 64 bits is none at all.
             self.word = if used == 0 { 0 } else { word >> (64 - used) };
             self.len += 64;
             return;

@@ -6,6 +6,7 @@
 //! ```
 
 use arrow_buffer::BooleanBuffer;
+use pennon_codec::bitpack::GROUP;
 
 use super::cost;
 use super::numbering::{self, Numbered};
@@ -13,8 +14,6 @@ use super::repetition::Repetition;
 use super::spec::ValueSpec;
 use super::tuning::Tuning;
 use super::values;
-use pennon_codec::bitpack::GROUP;
-
 use crate::encoding::{Encoding, FixedValues, Scheme, Values, encode_block};
 use crate::page::mini_block::{StoredEntries, runs};
 use crate::{FormatVersion, Result};
@@ -96,7 +95,7 @@ pub(super) fn worthwhile(
     let narrow = matches!(values, Values::Fixed(v) if v.width <= 4) && count < FEW_VALUES;
     let divisor = if narrow { divisor.max(2) } else { divisor };
     let max_entries = (count / divisor).min(MAX_ENTRIES);
-    // What a sample sees is a lower bound, but for chance.
+    // What a sample promises is rather too low.
     if look.is_some_and(|look| look.distinct > max_entries as f64 * SURELY) {
         return Err(No::Never);
     }
@@ -356,8 +355,8 @@ pub(super) fn stored(entries: &Values, spec: Option<&ValueSpec>, tuning: &Tuning
     match (spec, entries) {
         (None, _) => stored_at(entries, None, tuning),
         // One group holds no more.
-        (Some(ValueSpec::Bitpack), _) if entries.len() > 1024 => Err(crate::Error::invalid(format!(
-            "bitpack: a dictionary of {} entries, inline bit packing holds 1024",
+        (Some(ValueSpec::Bitpack), _) if entries.len() > GROUP => Err(crate::Error::invalid(format!(
+            "bitpack: a dictionary of {} entries, inline bit packing holds {GROUP}",
             entries.len()
         ))),
         (Some(spec), _) => stored_as(values::forced(spec, entries)?, entries),

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A batch of some megabytes made of fresh 4 KiB pages spends more time in page faults than in decoding
-//! (on the development machine half of a scan). So its fixed-width columns share one region of huge pages, handed out from front to
-//! back, and a region whose columns are all dropped serves a later batch. What keeps one column of a batch
+//! (on the development machine half of a scan). So its columns of fixed width and of large values share one region of huge pages, handed
+//! out from front to back, and a region whose columns are all dropped serves a later batch. What keeps one column of a batch
 //! keeps the memory of the batch.
 #![allow(unsafe_code)]
 
@@ -134,11 +134,9 @@ impl Arena {
         let start = free.next;
         // SAFETY: `capacity` bytes from `next` on are inside the region, as `left` was at least that.
         free.next = unsafe { start.add(capacity) };
-        Some(Piece { start, len: 0, capacity, _region: free.region.clone() })
+        Some(Piece { start, len: 0, capacity, region: free.region.clone() })
     }
-}
 
-impl Arena {
     /// An empty piece with room for `capacity` bytes, or for as many as there is room for.
     pub(super) fn piece_up_to(&self, capacity: usize) -> Option<Piece> {
         let left = self.0.as_ref()?.borrow().left;
@@ -150,10 +148,11 @@ impl Arena {
         if let Some(free) = &self.0 {
             let free = &mut *free.borrow_mut();
             let used = piece.len.next_multiple_of(PIECE_ALIGN);
-            let is_last = piece.start.addr().get() + piece.capacity == free.next.addr().get();
+            let is_last = Arc::ptr_eq(&piece.region, &free.region)
+                && piece.start.addr().get() + piece.capacity == free.next.addr().get();
             if is_last && used <= piece.capacity {
                 free.left += piece.capacity - used;
-                // SAFETY: `used` is at most the capacity, all of which is inside the region.
+                // SAFETY: `used` is at most the capacity, all of which is inside this region.
                 free.next = unsafe { piece.start.add(used) };
                 piece.capacity = used;
             }
@@ -189,7 +188,7 @@ pub(crate) struct Piece {
     start: NonNull<u8>,
     len: usize,
     capacity: usize,
-    _region: Arc<Region>,
+    region: Arc<Region>,
 }
 
 // SAFETY: a piece is the only way to its bytes, which the region keeps mapped while the piece lives; the
@@ -199,6 +198,11 @@ unsafe impl Send for Piece {}
 unsafe impl Sync for Piece {}
 
 impl Piece {
+    /// Bytes that it may grow by.
+    pub(super) fn room(&self) -> usize {
+        self.capacity - self.len
+    }
+
     /// Sets the length to at most the capacity; bytes that come in are zeroed. Says false, with nothing
     /// done, for more.
     pub(super) fn resize(&mut self, len: usize) -> bool {
@@ -285,6 +289,19 @@ mod tests {
         let mut last = pieces.pop().expect("eight were made");
         assert!(!last.extend(&[0; 200]) && last.extend(&[9; 20]));
         assert_eq!(last[100_000..], [9; 20]);
+    }
+
+    #[test]
+    fn what_a_piece_of_another_arena_did_not_use_is_not_given_back() {
+        let (arena, other) = (Arena::new(LEAST_BYTES), Arena::new(LEAST_BYTES));
+        let left = |arena: &Arena| arena.0.as_ref().map_or(0, |free| free.borrow().left);
+        let before = left(&arena);
+        let piece = other.piece(1 << 20).expect("there is room");
+        assert_eq!(arena.keep(piece).len(), 0);
+        assert_eq!(left(&arena), before);
+        let piece = arena.piece(1 << 20).expect("there is room");
+        assert_eq!(arena.keep(piece).len(), 0);
+        assert_eq!(left(&arena), before);
     }
 
     #[test]

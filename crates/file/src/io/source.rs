@@ -3,8 +3,8 @@
 //! Needs are sorted and near ones joined into one read; a read call costs about as much as 4 KB, so
 //! that is the gap worth reading over on a local disk. All reads of a round are begun before the first is
 //! waited for: a device answers several at once, and what the page cache has is there after one call.
-//! Files on a local disk are mapped once reading them piecewise has cost more than a mapping would; only
-//! reads that the page cache answers count, as faults of a mapping come one at a time.
+//! Files on a local disk are mapped once reading them piecewise has cost more than a mapping would, or where a take wants large
+//! values; only reads that the page cache answers count, as faults of a mapping come one at a time.
 
 use std::fs::File;
 use std::ops::Range;
@@ -39,7 +39,7 @@ const LARGE_BYTES: usize = 64 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum MappingPolicy {
-    /// When scans or many small reads make it worth its cost.
+    /// When scans, many small reads or a take of large values make it worth its cost.
     #[default]
     Auto,
     /// Never. A mapping cannot be made safe against another process that truncates the file.
@@ -211,9 +211,9 @@ impl Source {
             }
         }
         let bytes = ranges.iter().fold(0, |sum: u64, r| sum.saturating_add(r.end - r.start));
-        // Where a range fills windows, what a mapping brings in is what is wanted.
-        let is_coarse = bytes / WINDOW_BYTES >= ranges.len() as u64;
-        let is_warm = (self.note_touches(ranges) || is_coarse) && self.looks_cached(ranges);
+        // Of rows that fill windows a mapping brings in what is wanted.
+        let is_coarse = segments.is_scattered() && bytes / WINDOW_BYTES >= ranges.len() as u64;
+        let is_warm = self.note_touches(ranges, is_coarse) && self.looks_cached(ranges);
         // Copies of very many chunks would take memory that nobody has promised.
         let is_large = bytes > MOST_COPIED_BYTES;
         if is_warm || is_large {
@@ -229,13 +229,13 @@ impl Source {
         Ok(())
     }
 
-    /// Counts windows touched; says whether a mapping would be cheaper from here on.
-    fn note_touches(&self, ranges: &[Range<u64>]) -> bool {
+    /// Counts windows touched; says whether a mapping would be cheaper from here on, which it is at once where ranges are `coarse`.
+    fn note_touches(&self, ranges: &[Range<u64>], coarse: bool) -> bool {
         let touched: u64 = ranges.iter().map(|r| 1 + (r.end - r.start) / WINDOW_BYTES).sum();
         let before = self.touches.fetch_add(touched, Ordering::Relaxed);
         let failed = matches!(self.whole.get(), Some(None));
         let may_map = self.local.is_some() && self.options.mapping != MappingPolicy::Never && !failed;
-        may_map && before.saturating_add(touched) >= self.touches_of_mapping()
+        may_map && (coarse || before.saturating_add(touched) >= self.touches_of_mapping())
     }
 
     /// From how many touches on a mapping is cheaper.

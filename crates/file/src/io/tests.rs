@@ -232,3 +232,30 @@ fn where_reads_cannot_be_begun_a_take_uses_the_mapping_of_a_scan() {
     assert_eq!(segments.slice(&(5..9)).unwrap(), &file()[5..9]);
     assert!(source.segments_for(true).is_whole());
 }
+
+/// What the page cache has is known where reads can be begun ahead.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_take_of_large_values_maps_what_the_page_cache_has_and_a_look_at_the_end_does_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f");
+    std::fs::write(&path, file()).unwrap();
+    let large = [0..70_000, 80_000..160_000];
+    let take = |policy, ranges: &[Range<u64>]| {
+        let source =
+            Source::open(&path, SourceOptions { mapping: policy, ..SourceOptions::default() }).unwrap();
+        let mut end = source.segments();
+        source.fetch(&[134_464..200_000], &mut end).unwrap();
+        assert_eq!(end.slice(&(134_464..200_000)).unwrap(), &file()[134_464..]);
+        assert!(source.whole().is_none());
+        let mut segments = source.segments_for(true);
+        source.fetch(ranges, &mut segments).unwrap();
+        for range in ranges {
+            assert_eq!(segments.slice(range).unwrap(), &file()[range.start as usize..range.end as usize]);
+        }
+        source.whole().is_some()
+    };
+    assert!(take(MappingPolicy::Auto, &large));
+    assert!(!take(MappingPolicy::Never, &large));
+    assert!(!take(MappingPolicy::Auto, &[0..100, 5_000..9_000]));
+}

@@ -60,11 +60,11 @@ impl TextBytes {
         }
     }
 
-    /// Makes room for `more` bytes in a vector; a piece has some already.
+    /// Makes room for `more` bytes.
     pub(crate) fn try_reserve(&mut self, more: usize) -> Result<(), TryReserveError> {
         match self {
-            Self::Vector(vector) => vector.try_reserve(more),
-            Self::Piece(_) => Ok(()),
+            Self::Piece(piece) if piece.room() >= more => Ok(()),
+            _ => self.vector().try_reserve(more),
         }
     }
 

@@ -28,7 +28,7 @@ use crate::error::corrupt;
 use crate::io::Segments;
 use crate::{Error, Limits, Result};
 
-/// Chunks, or rows of lists, whose memory is asked for before the first of them is decoded.
+/// Chunks whose memory is asked for before the first of them is decoded.
 const AHEAD: usize = 32;
 
 /// Everything that decoding one page needs, borrowed.

@@ -423,6 +423,27 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_found_from_any_chunk_that_is_not_behind_it() {
+        for (ends, goes_on) in [
+            (vec![1], vec![false]),
+            (vec![3, 3, 4, 9, 9, 12], vec![true, true, false, true, true, false]),
+            ((1..40).map(|i| i * i).collect(), (1..40).map(|i| i % 3 == 0 && i < 39).collect()),
+        ] {
+            let rows = RowIndex { ends, goes_on };
+            let starts = |chunk: usize| rows.first_start(chunk + 1);
+            for row in 0..rows.ends[rows.ends.len() - 1] {
+                let found = (0..rows.ends.len())
+                    .find(|chunk| starts(*chunk) > row)
+                    .expect("every row begins somewhere");
+                assert_eq!(rows.first_chunk(row), found);
+                for hint in 0..=found {
+                    assert_eq!(rows.first_chunk_from(hint, row), found, "row {row} from chunk {hint}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_repetition_index_that_counts_past_64_bits_is_corrupt() {
         let words = |words: [u64; 4]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<u8>>();
         assert!(read_repetition_index(&words([3, 1, 2, 0]), 2, 5).is_ok());

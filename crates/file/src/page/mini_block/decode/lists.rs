@@ -41,10 +41,13 @@ pub(super) fn decode(
         for group in &groups {
             let ranges = &rows[group.ranges.clone()];
             let is_last = group.ranges.end == rows.len();
-            let done = group.is_inside
-                && append_together(page, rows_index, group.number, ranges, &mut spans, out, scratch)
-                    .map_err(|e| page.place(e, group.number))?;
-            if !done && !append_in_turn(page, rows_index, ranges, is_last, out, scratch)? {
+            let done = match group.is_inside {
+                true => append_together(page, rows_index, group.number, ranges, &mut spans, out, scratch)
+                    .map_err(|e| page.place(e, group.number))?,
+                false => 0,
+            };
+            let rest = &ranges[done..];
+            if !rest.is_empty() && !append_in_turn(page, rows_index, rest, is_last, out, scratch)? {
                 return Ok(false);
             }
             if out.is_full() && !is_last {
@@ -80,12 +83,16 @@ impl Group {
 /// Where rows stand in their chunk.
 #[derive(Default)]
 struct Spans {
+    /// Of each range of rows.
     events: Vec<Range<usize>>,
+    /// Values up to the end of each.
+    ends: Vec<usize>,
+    /// Of those that have some.
     values: Vec<Range<u32>>,
 }
 
-/// Appends `ranges`, which lie in chunk `number`. What a range costs beside its values is paid once. False, and nothing done,
-/// where the room of `out` does not suffice.
+/// Appends `ranges`, which lie in chunk `number`. What a range costs beside its values is paid once. Says how many of them went in, which
+/// are fewer where the room of `out` does not suffice.
 fn append_together(
     page: &MiniBlockPage<'_>,
     rows_index: &RowIndex,
@@ -94,15 +101,16 @@ fn append_together(
     spans: &mut Spans,
     out: &mut LeafData,
     scratch: &mut PageScratch,
-) -> Result<bool> {
+) -> Result<usize> {
     let index = page.index;
     let chunk = page.chunk(number)?;
     load_levels(page, rows_index, number, &chunk, scratch)?;
     let first = rows_index.first_start(number);
-    let Spans { events, values } = spans;
+    let Spans { events, ends, values } = spans;
     events.clear();
+    ends.clear();
     values.clear();
-    let (mut num_rows, mut total) = (0, 0);
+    let mut total = 0;
     let mut walk = scratch.events.walk(&scratch.rep, &scratch.def);
     for range in ranges {
         let (e0, v0) = walk.seek((range.start - first) as usize);
@@ -111,8 +119,8 @@ fn append_together(
         if v0 < v1 {
             values.push(v0 as u32..v1 as u32);
         }
-        num_rows += (range.end - range.start) as usize;
         total += v1 - v0;
+        ends.push(total);
     }
     let num_values = index.num_values(number);
     let before = out.values.len();
@@ -132,19 +140,18 @@ fn append_together(
         None => 0,
     };
     scratch.points = points;
-    if done < total {
-        out.values.truncate(before);
-        return Ok(false);
-    }
+    let whole = if done < total { ends.partition_point(|end| *end <= done) } else { ranges.len() };
+    let kept = whole.checked_sub(1).map_or(0, |last| ends[last]);
+    out.values.truncate(before + kept);
     let Structure::Levels { rep, def } = &mut out.structure else {
         corrupt!("lists in a column without list layers")
     };
-    for events in events {
+    for events in &events[..whole] {
         rep.extend_from_slice(&scratch.rep[events.clone()]);
         index.translation.append(&scratch.def[events.clone()], def);
     }
-    out.finish_rows(num_rows);
-    Ok(true)
+    out.finish_rows(ranges[..whole].iter().map(|range| (range.end - range.start) as usize).sum());
+    Ok(whole)
 }
 
 /// Appends `ranges` one by one, each chunk by chunk: rows that go on from chunk to chunk, and those at which the budget may be met.
