@@ -79,12 +79,18 @@ impl FsstCodec {
         out: &mut Values,
         scratch: &mut Scratch,
     ) -> Result<usize> {
-        if let [point] = points {
-            let codes = variable::value(wide, data, num_values, *point as usize)?;
-            return self.decompress(codes, out).map(usize::from);
+        /// Strings from which on a run costs less than each by itself.
+        const MANY: usize = 8;
+        let codes = |point: u32| variable::value(wide, data, num_values, point as usize);
+        if points.len() >= MANY {
+            return self.decode_gathered(points.len(), |i| codes(points[i]), out, scratch);
         }
-        let codes = |point: &u32| variable::value(wide, data, num_values, *point as usize);
-        self.decode_gathered(points.len(), |i| codes(&points[i]), out, scratch)
+        for (done, &point) in points.iter().enumerate() {
+            if !self.decompress(codes(point)?, out)? {
+                return Ok(done);
+            }
+        }
+        Ok(points.len())
     }
 
     /// Appends one string, or says that it does not fit.
