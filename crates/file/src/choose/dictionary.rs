@@ -416,8 +416,7 @@ fn stored_at(entries: &Values, level: Option<i32>, tuning: &Tuning) -> Result<St
         }
     }
     // Plain goes before a compressor that gains nothing.
-    best = better(best, compressed(scheme, level)?);
-    Ok(best)
+    Ok(better(best, compressed(scheme, level)?))
 }
 
 /// Many numbers that do not need all of their bits.

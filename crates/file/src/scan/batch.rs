@@ -41,6 +41,11 @@ impl RowBytes {
         ((budget as f64 / self.0) as u64).max(1)
     }
 
+    /// Bytes that `rows` rows are expected to take.
+    pub(super) fn of(self, rows: u64) -> f64 {
+        rows as f64 * self.0
+    }
+
     /// Memory for a batch of `count` rows, of at most `budget` bytes.
     pub(crate) fn arena(self, count: usize, budget: usize) -> Arena {
         // Values of varying length may be longer than a page has them in the mean.
@@ -78,18 +83,13 @@ impl Projected {
         self.source.file_bytes() as f64 / rows.max(1) as f64
     }
 
-    /// A guess of the Arrow bytes of `num_rows` rows near `row`.
-    pub(super) fn bytes_of(&self, row: u64, num_rows: u64) -> f64 {
-        num_rows as f64 * self.row_bytes(row).0
-    }
-
     /// Maps the file, where `num_rows` rows from about `row` on are worth it: a few small ones are cheaper by read calls.
     pub(super) fn prefer_mapping(&self, row: u64, num_rows: u64) {
         /// Rows from which on a mapping costs less.
         const MANY: u64 = 1024;
         /// Bytes likewise.
         const MUCH: f64 = (4 << 20) as f64;
-        if num_rows >= MANY || self.bytes_of(row, num_rows) >= MUCH {
+        if num_rows >= MANY || self.row_bytes(row).of(num_rows) >= MUCH {
             self.source.prefer_mapping();
         }
     }

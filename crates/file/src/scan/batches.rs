@@ -126,7 +126,7 @@ impl Scan {
         projected.prefer_mapping(self.rows.start, self.rows.end - self.rows.start);
         let plan =
             Plan { rows: self.rows, batch_rows: self.batch_rows as u64, batch_bytes: self.batch_bytes };
-        let threads = self.threads.min(plan.worth_threads(&projected));
+        let threads = if self.threads > 1 { self.threads.min(plan.worth_threads(&projected)) } else { 1 };
         let workers = (threads > 1).then(|| {
             let (plans, reads, mut plan) = (projected.clone(), projected.clone(), plan.clone());
             let budget = plan.batch_bytes;
@@ -175,10 +175,11 @@ impl Plan {
         const BATCHES: usize = 4;
         let enough = ENOUGH.min(self.batch_bytes.saturating_mul(BATCHES)) as f64;
         let rows = self.rows.end - self.rows.start;
-        if rows <= self.task_rows(projected, self.rows.start) {
+        let row_bytes = projected.row_bytes(self.rows.start);
+        if rows <= row_bytes.rows_in(self.batch_bytes).min(self.batch_rows) {
             return 1;
         }
-        (projected.bytes_of(self.rows.start, rows) / enough) as usize
+        (row_bytes.of(rows) / enough) as usize
     }
 
     /// The next task: rows of about one batch.
