@@ -85,9 +85,15 @@ class File:
         batch_size: int | None = None,
         batch_bytes: int | None = None,
         threads: int | None = None,
+        string_views: bool = False,
     ) -> Scan: ...
     def to_table(
-        self, columns: Sequence[str] | None = None, filter: _Filter | None = None, offset: int = 0, limit: int | None = None
+        self,
+        columns: Sequence[str] | None = None,
+        filter: _Filter | None = None,
+        offset: int = 0,
+        limit: int | None = None,
+        string_views: bool = False,
     ) -> Any: ...
     def to_batches(
         self,
@@ -98,9 +104,10 @@ class File:
         batch_size: int | None = None,
         batch_bytes: int | None = None,
         threads: int | None = None,
+        string_views: bool = False,
     ) -> Batches: ...
     def head(self, n: int = 10, columns: Sequence[str] | None = None) -> Any: ...
-    def take(self, indices: _Rows, columns: Sequence[str] | None = None) -> Any: ...
+    def take(self, indices: _Rows, columns: Sequence[str] | None = None, string_views: bool = False) -> Any: ...
     def count_rows(self, filter: _Filter | None = None) -> int: ...
     def row_numbers(self, filter: _Filter) -> memoryview: ...
     def explain(

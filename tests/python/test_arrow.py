@@ -135,3 +135,22 @@ def test_intervals_uuids_and_twin_names_are_values_too(tmp_path):
     row = pennon.open(path)[0]
     assert row == {"i": (1, 2, 3), "u": uuid.UUID(int=7), "x": 1, "x#2": 2}
     assert row["i"].months == 1
+
+
+@pytest.mark.parametrize("extension", ["lance", "parquet", "arrow"])
+def test_strings_are_views_where_that_is_asked(tmp_path, extension):
+    words = ["short", None, "one that is longer than twelve bytes"]
+    whole = pa.table({"s": words, "b": pa.array([b"x", b"", None]), "l": pa.array([[words[2]], None, [None, "y"]]), "n": [1, 2, 3]})
+    path = tmp_path / f"views.{extension}"
+    pennon.write(whole, path)
+    f = pennon.open(path)
+    wanted = pa.schema({"s": pa.string_view(), "b": pa.binary_view(), "l": pa.list_(pa.string_view()), "n": pa.int64()})
+    scan = f.scan(string_views=True)
+    filtered = f.to_table(["n", "s"], filter="n > 1", string_views=True)
+    assert scan.schema == wanted and pa.schema(scan) == wanted and f.schema.field("s").type == pa.string()
+    found = [scan.to_table(), pa.table(scan), f.to_table(string_views=True), f.take([0, 1, 2], string_views=True)]
+    found.append(pa.Table.from_batches(f.to_batches(batch_size=2, string_views=True)))
+    for table in found:
+        table.validate(full=True)
+        assert table.schema == wanted and table.to_pylist() == whole.to_pylist()
+    assert filtered.schema.types == [pa.int64(), pa.string_view()] and filtered.to_pylist() == [{"n": n, "s": words[n - 1]} for n in (2, 3)]

@@ -265,3 +265,9 @@ def test_nested_columns_are_found_by_path(tmp_path):
 def test_text_where_bytes_are_due_is_a_type_error():
     with pytest.raises(TypeError, match="open it in binary mode"):
         pennon.open(io.StringIO("a,b\n1,2\n"))
+
+
+def test_strings_that_are_views_are_the_same_strings(birds):
+    for table in (birds.to_table(string_views=True), birds.scan(string_views=True).to_table(), birds.take([0, 1, 2], string_views=True)):
+        assert rows(table) == BIRDS
+    assert [row for batch in birds.to_batches(batch_size=2, string_views=True) for row in rows(batch)] == BIRDS

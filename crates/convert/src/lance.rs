@@ -57,6 +57,7 @@ impl Source {
 
     fn scan(&self, selection: &Selection, projection: Option<&Projection>) -> Scan {
         let scan = self.file.scan().blobs(BlobView::Values);
+        let scan = if selection.for_table { scan.for_table() } else { scan };
         let mut scan = scan.batch_rows(selection.batch_rows).batch_bytes(selection.batch_bytes);
         if selection.threads > 0 {
             scan = scan.threads(selection.threads);

@@ -54,6 +54,7 @@ mod statistics_json;
 mod take;
 mod text;
 mod types;
+mod views;
 mod why_json;
 mod widen;
 mod writer;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use pennon_file::filter::Predicate;
-use pennon_file::{Error, Result};
+use pennon_file::{DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, Result, TABLE_BATCH_BYTES};
 
 use crate::filter::Filter;
 use crate::format::Format;
@@ -14,6 +14,7 @@ use crate::guard::in_file;
 use crate::input::Input;
 use crate::projection::Projection;
 use crate::rebatch::{Bounded, RowRange};
+use crate::views::viewed;
 use crate::{csv, ipc, json, lance, parquet, take};
 
 /// Batches one after the other.
@@ -56,6 +57,10 @@ pub struct Selection {
     pub batch_bytes: usize,
     /// Threads that may decode; 0 means as many as there are.
     pub threads: usize,
+    /// All batches are kept.
+    pub for_table: bool,
+    /// Strings and binary values with 32-bit offsets come as views, see [`pennon_file::string_views`].
+    pub string_views: bool,
 }
 
 impl Default for Selection {
@@ -64,9 +69,11 @@ impl Default for Selection {
             columns: None,
             filter: None,
             rows: 0..u64::MAX,
-            batch_rows: 65_536,
-            batch_bytes: 32 << 20,
+            batch_rows: DEFAULT_BATCH_ROWS,
+            batch_bytes: DEFAULT_BATCH_BYTES,
             threads: 0,
+            for_table: false,
+            string_views: false,
         }
     }
 }
@@ -90,6 +97,13 @@ impl Selection {
     #[must_use]
     pub fn with_rows(mut self, rows: Range<u64>) -> Self {
         self.rows = rows;
+        self
+    }
+
+    /// Says that all batches are kept, see [`pennon_file::Scan::for_table`]. Bounds of batches are given after it.
+    #[must_use]
+    pub fn for_table(mut self) -> Self {
+        (self.for_table, self.batch_bytes) = (true, TABLE_BATCH_BYTES);
         self
     }
 
@@ -222,7 +236,13 @@ impl Reader {
             }
             Some(predicate) => self.filtered(selection, predicate),
         };
+        self.handed_out(batches, selection)
+    }
+
+    /// Batches as they leave, with the name of the file in what goes wrong.
+    fn handed_out(&self, batches: Result<Batches>, selection: &Selection) -> Result<Batches> {
         let batches = batches.map_err(|e| in_file(e, &self.name))?;
+        let batches = if selection.string_views { viewed(batches) } else { batches };
         let name = self.name.clone();
         let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| in_file(e, &name))));
         Ok(Box::new(Bounded::new(named, selection.batch_rows, selection.batch_bytes)))
@@ -304,14 +324,12 @@ impl Reader {
                     None => self.schema()?,
                     Some(p) => p.schema().clone(),
                 };
-                let all = Selection { rows: 0..u64::MAX, filter: None, ..selection.clone() };
+                let all =
+                    Selection { rows: 0..u64::MAX, filter: None, string_views: false, ..selection.clone() };
                 take::by_scan(&self.name, rows, schema, self.batches(&all)?)
             }
         };
-        let name = self.name.clone();
-        let batches = batches.map_err(|e| in_file(e, &name))?;
-        let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| in_file(e, &name))));
-        Ok(Box::new(Bounded::new(named, selection.batch_rows, selection.batch_bytes)))
+        self.handed_out(batches, selection)
     }
 
     /// Counts the rows for which a predicate is TRUE, reading its columns.

@@ -50,7 +50,8 @@ impl Iterator for Bounded {
                 Err(e) => return Some(Err(e)),
             };
             let (rows, bytes) = (batch.num_rows(), batch_bytes(&batch));
-            if rows <= self.rows && (bytes <= self.bytes || rows <= 1) {
+            // What is a little over is not worth two batches.
+            if rows <= self.rows && (bytes <= self.bytes.saturating_add(self.bytes / 2) || rows <= 1) {
                 return Some(Ok(batch));
             }
             // Even cuts: rows of unlike size may pass the bound by the ratio of their sizes.

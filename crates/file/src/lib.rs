@@ -59,8 +59,10 @@ pub use inspect::{ColumnInspection, GlobalBufferInspection, Inspection, PageInsp
 
 pub use limits::Limits;
 pub use read::{File, OpenOptions};
-pub use scan::{Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Explanation, Scan, Take, TakeBatches};
-pub use schema::BlobView;
+pub use scan::{
+    Batches, DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Explanation, Scan, TABLE_BATCH_BYTES, Take, TakeBatches,
+};
+pub use schema::{BlobView, string_views};
 pub use statistics::{BloomFilters, ColumnStatistics, RowsStatistics, ValueBound};
 pub use verify::VerifyReport;
 pub use version::FormatVersion;

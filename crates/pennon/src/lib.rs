@@ -27,7 +27,8 @@ pub use pennon_file::{
     DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, ErrorKind, ExplainOptions, ExplainedCandidate,
     ExplainedColumn, ExplainedEncodings, File, FileEncoder, FileWriter, FormatVersion,
     GlobalBufferInspection, Inspection, Limits, OpenOptions, PageInspection, PathWriter, Place, Preset,
-    Result, RowsStatistics, Scan, Take, TakeBatches, ValueBound, VerifyReport, WriteOptions,
+    Result, RowsStatistics, Scan, TABLE_BATCH_BYTES, Take, TakeBatches, ValueBound, VerifyReport,
+    WriteOptions, string_views,
 };
 pub use pennon_file::{filter, io};
 

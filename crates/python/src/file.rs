@@ -14,7 +14,7 @@ use crate::capsule::{self, Buffer};
 use crate::error::Raise;
 use crate::expr::predicate;
 use crate::indices::Rows;
-use crate::scan::{Last, PyBatches, PyScan, Wanted, collect, explain, projected, stream};
+use crate::scan::{Last, PyBatches, PyScan, Wanted, collect, explain, projected, schema_of, stream};
 use crate::source;
 use crate::stream::{Exported, Stream};
 use crate::table::metadata;
@@ -135,7 +135,7 @@ pub(crate) struct PyFile {
 
 impl PyFile {
     fn taken(&self, py: Python<'_>, rows: Vec<u64>, wanted: Wanted) -> PyResult<Stream> {
-        let schema = projected(py, &self.shared, wanted.columns.as_deref())?;
+        let schema = schema_of(py, &self.shared, &wanted)?;
         let counter = Arc::new(AtomicU64::new(0));
         let shared = self.shared.clone();
         let (selection, counted) = (wanted.selection(&shared), counter.clone());
@@ -156,8 +156,10 @@ impl PyFile {
         py: Python<'py>,
         rows: Vec<u64>,
         columns: Option<Vec<String>>,
+        string_views: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let stream = self.taken(py, rows, Wanted { columns, ..Wanted::default() })?;
+        let wanted = Wanted { columns, string_views, for_table: true, ..Wanted::default() };
+        let stream = self.taken(py, rows, wanted)?;
         self.shared.wrapped.table(py, stream.schema(), collect(py, stream)?)
     }
 }
@@ -207,7 +209,7 @@ impl PyFile {
     }
 
     /// A scan to be handed on: iterable, and an Arrow stream for other libraries.
-    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None, batch_size=None, batch_bytes=None, threads=None))]
+    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None, batch_size=None, batch_bytes=None, threads=None, string_views=false))]
     #[allow(clippy::too_many_arguments)]
     fn scan(
         &self,
@@ -219,6 +221,7 @@ impl PyFile {
         batch_size: Option<usize>,
         batch_bytes: Option<usize>,
         threads: Option<usize>,
+        string_views: bool,
     ) -> PyResult<PyScan> {
         projected(py, &self.shared, columns.as_deref())?;
         let wanted = Wanted {
@@ -229,6 +232,8 @@ impl PyFile {
             batch_size,
             batch_bytes,
             threads,
+            string_views,
+            ..Wanted::default()
         };
         Ok(PyScan { shared: self.shared.clone(), wanted })
     }
@@ -240,7 +245,7 @@ impl PyFile {
     /// >>> import pennon
     /// >>> pennon.open("birds.lance").to_table(columns=["name"], limit=2).to_pylist()
     /// [{'name': 'auk'}, {'name': 'kiwi'}]
-    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None))]
+    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None, string_views=false))]
     fn to_table<'py>(
         &self,
         py: Python<'py>,
@@ -248,6 +253,7 @@ impl PyFile {
         filter: Option<&Bound<'_, PyAny>>,
         offset: u64,
         limit: Option<u64>,
+        string_views: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let stream = stream(
             py,
@@ -257,6 +263,8 @@ impl PyFile {
                 filter: predicate(py, &self.shared, filter)?,
                 offset,
                 limit,
+                string_views,
+                for_table: true,
                 ..Wanted::default()
             },
         )?;
@@ -264,12 +272,12 @@ impl PyFile {
     }
 
     /// The same batch by batch. ``batch_size`` is the most rows of a batch and ``batch_bytes`` about the most bytes, whichever
-    /// is met first; ``threads`` is how many decode ahead.
+    /// is met first; ``threads`` is how many decode ahead. ``string_views`` hands strings and binary values out as views.
     ///
     /// >>> import pennon
     /// >>> [batch.num_rows for batch in pennon.open("birds.lance").to_batches(batch_size=2)]
     /// [2, 1]
-    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None, batch_size=None, batch_bytes=None, threads=None))]
+    #[pyo3(signature = (columns=None, filter=None, offset=0, limit=None, batch_size=None, batch_bytes=None, threads=None, string_views=false))]
     #[allow(clippy::too_many_arguments)]
     fn to_batches(
         &self,
@@ -281,6 +289,7 @@ impl PyFile {
         batch_size: Option<usize>,
         batch_bytes: Option<usize>,
         threads: Option<usize>,
+        string_views: bool,
     ) -> PyResult<PyBatches> {
         let wanted = Wanted {
             columns,
@@ -290,6 +299,8 @@ impl PyFile {
             batch_size,
             batch_bytes,
             threads,
+            string_views,
+            ..Wanted::default()
         };
         Ok(PyBatches::new(&self.shared, stream(py, &self.shared, &wanted)?))
     }
@@ -302,7 +313,7 @@ impl PyFile {
         n: u64,
         columns: Option<Vec<String>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.to_table(py, columns, None, 0, Some(n))
+        self.to_table(py, columns, None, 0, Some(n), false)
     }
 
     /// Rows by number, in the order asked, repeats kept: a list, range, slice, NumPy or Arrow array of numbers.
@@ -312,15 +323,16 @@ impl PyFile {
     /// >>> import pennon
     /// >>> pennon.open("birds.lance").take([2, 0, 2], columns=["name"]).to_pylist()
     /// [{'name': 'owl'}, {'name': 'auk'}, {'name': 'owl'}]
-    #[pyo3(signature = (indices, columns=None))]
+    #[pyo3(signature = (indices, columns=None, string_views=false))]
     fn take<'py>(
         &self,
         py: Python<'py>,
         indices: &Bound<'py, PyAny>,
         columns: Option<Vec<String>>,
+        string_views: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let rows = self.rows(py)?.all(indices)?;
-        self.take_rows(py, rows, columns)
+        self.take_rows(py, rows, columns, string_views)
     }
 
     /// Rows of the file, or of those the rows for which a filter is true.
@@ -409,9 +421,9 @@ impl PyFile {
         if let Ok(slice) = which.cast::<PySlice>() {
             let (start, step, len) = file.slice(slice)?;
             if step != 1 {
-                return self.take_rows(py, file.all(which)?, None);
+                return self.take_rows(py, file.all(which)?, None, false);
             }
-            return self.to_table(py, None, None, start, Some(len as u64));
+            return self.to_table(py, None, None, start, Some(len as u64), false);
         }
         if !which.hasattr("__index__")? {
             return Err(PyTypeError::new_err(format!(

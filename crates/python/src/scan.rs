@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pennon_convert::Selection;
-use pennon_file::Explanation;
 use pennon_file::filter::Predicate;
+use pennon_file::{Explanation, string_views};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -27,6 +27,10 @@ pub(crate) struct Wanted {
     pub(crate) batch_size: Option<usize>,
     pub(crate) batch_bytes: Option<usize>,
     pub(crate) threads: Option<usize>,
+    /// Strings and binary values come as views.
+    pub(crate) string_views: bool,
+    /// All batches are kept.
+    pub(crate) for_table: bool,
 }
 
 impl Wanted {
@@ -37,12 +41,16 @@ impl Wanted {
             .with_columns(self.columns.clone())
             .with_filter(self.filter.clone())
             .with_rows(self.offset..end);
+        if self.for_table {
+            selection = selection.for_table();
+        }
         if let Some(rows) = self.batch_size {
             selection = selection.with_batch_rows(rows.max(1));
         }
         if let Some(bytes) = self.batch_bytes {
             selection = selection.with_batch_bytes(bytes.max(1));
         }
+        selection.string_views = self.string_views;
         // Calls into Python are made by the thread that asks for batches, and by no other.
         selection.threads = if shared.by_calls { 1 } else { self.threads.unwrap_or(0) };
         selection
@@ -57,9 +65,15 @@ pub(crate) fn projected(py: Python<'_>, shared: &Shared, columns: Option<&[Strin
     }
 }
 
+/// The schema of the batches, or the exception that names the column that is not there.
+pub(crate) fn schema_of(py: Python<'_>, shared: &Shared, wanted: &Wanted) -> PyResult<SchemaRef> {
+    let schema = projected(py, shared, wanted.columns.as_deref())?;
+    Ok(if wanted.string_views { string_views(&schema) } else { schema })
+}
+
 /// Starts nothing yet: a stream that reads when it is asked.
 pub(crate) fn stream(py: Python<'_>, shared: &Arc<Shared>, wanted: &Wanted) -> PyResult<Stream> {
-    let schema = projected(py, shared, wanted.columns.as_deref())?;
+    let schema = schema_of(py, shared, wanted)?;
     let rows = Arc::new(AtomicU64::new(0));
     let (shared, selection) = (shared.clone(), wanted.selection(shared));
     let (counter, remembered) = (rows.clone(), wanted.clone());
@@ -94,12 +108,12 @@ impl PyScan {
     /// The schema of the batches.
     #[getter]
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        wrap_schema(py, projected(py, &self.shared, self.wanted.columns.as_deref())?)
+        wrap_schema(py, schema_of(py, &self.shared, &self.wanted)?)
     }
 
     /// Reads everything into a table.
     fn to_table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let stream = stream(py, &self.shared, &self.wanted)?;
+        let stream = stream(py, &self.shared, &Wanted { for_table: true, ..self.wanted.clone() })?;
         self.shared.wrapped.table(py, stream.schema(), collect(py, stream)?)
     }
 
@@ -122,7 +136,7 @@ impl PyScan {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        capsule::export_schema(py, &*projected(py, &self.shared, self.wanted.columns.as_deref())?)
+        capsule::export_schema(py, &*schema_of(py, &self.shared, &self.wanted)?)
     }
 
     #[pyo3(signature = (requested_schema=None))]

@@ -1,7 +1,7 @@
 //! Memory that the columns of one batch are decoded into.
 //!
 //! ```text
-//! region   ├ column 0 ┤ column 1 ┤ column 2 … ┤ free ┤     2 MiB aligned, huge pages asked for
+//! region   ├ column 0 ┤ column 1 ┤ column 2 … ┤ free ┤     where it has several: 2 MiB aligned, huge pages asked for
 //! ```
 //!
 //! A batch of some megabytes made of fresh 4 KiB pages spends more time in page faults than in decoding
@@ -21,7 +21,11 @@ use memmap2::MmapMut;
 
 const HUGE_PAGE: usize = 2 << 20;
 /// Batches smaller than this are not worth a region of their own.
-const LEAST_BYTES: usize = 2 * HUGE_PAGE;
+const LEAST_BYTES: usize = HUGE_PAGE / 2;
+/// Regions smaller than this do without huge pages, which would be half empty; they are fast by being used again.
+const LEAST_HUGE: usize = 2 * HUGE_PAGE;
+/// Sizes of those are multiples of this.
+const SMALL_STEP: usize = 256 << 10;
 /// Pieces smaller than this come from the ordinary allocator.
 const LEAST_PIECE: usize = 1 << 10;
 /// Cache lines, and more than any type's alignment.
@@ -88,10 +92,16 @@ impl Arena {
             return Self::default();
         }
         // Room for the padding of pieces, and for the alignment of the start.
-        let size = (bytes + bytes / 16).next_multiple_of(HUGE_PAGE) + HUGE_PAGE;
-        let Some(mut map) = waiting(size).or_else(|| fresh(size)) else { return Self::default() };
+        let size = bytes + bytes / 16;
+        let is_huge = bytes >= LEAST_HUGE;
+        let (size, align) = if is_huge {
+            (size.next_multiple_of(HUGE_PAGE) + HUGE_PAGE, HUGE_PAGE)
+        } else {
+            (size.next_multiple_of(SMALL_STEP), PIECE_ALIGN)
+        };
+        let Some(mut map) = waiting(size).or_else(|| fresh(size, is_huge)) else { return Self::default() };
         let start = map.as_mut_ptr();
-        let skip = start.addr().next_multiple_of(HUGE_PAGE) - start.addr();
+        let skip = start.addr().next_multiple_of(align) - start.addr();
         let left = map.len() - skip;
         let next = NonNull::from(&mut map[skip..]).cast();
         Self(Some(Rc::new(RefCell::new(Free { region: Arc::new(Region(Some(map))), next, left }))))
@@ -175,11 +185,13 @@ fn waiting(size: usize) -> Option<MmapMut> {
     })?
 }
 
-fn fresh(size: usize) -> Option<MmapMut> {
+fn fresh(size: usize, is_huge: bool) -> Option<MmapMut> {
     let map = MmapMut::map_anon(size).ok()?;
     // Where huge pages are not to be had, small ones do.
     #[cfg(target_os = "linux")]
-    let _ = map.advise(memmap2::Advice::HugePage);
+    if is_huge {
+        let _ = map.advise(memmap2::Advice::HugePage);
+    }
     Some(map)
 }
 

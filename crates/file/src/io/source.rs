@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::mmap::{self, Stamp};
+use super::mmap::{self, Mapping, Stamp};
 use super::{ReadAt, Segments};
 use crate::{Error, Result};
 
@@ -26,6 +26,8 @@ const TOUCHES_PER_WINDOW: u64 = 8;
 const PROBES: usize = 8;
 /// What a round of a take copies at most where it might be mapped.
 const MOST_COPIED_BYTES: u64 = 256 << 20;
+/// Bytes of batches after which a reader that passes over a file once lets go of the pages behind it.
+const PASSED_BYTES: u64 = 8 << 20;
 /// Reads are joined up to this size; only ranges that touch grow further.
 const MAX_JOINED_BYTES: u64 = 16 << 20;
 /// Answers smaller than this share one block of memory per round.
@@ -68,7 +70,7 @@ impl Default for SourceOptions {
 /// A file to read from: memory, a local file, or anything with positioned reads.
 pub struct Source {
     pub(super) reader: Arc<dyn ReadAt>,
-    local: Option<(File, Stamp)>,
+    local: Option<Arc<(File, Stamp)>>,
     bytes: u64,
     options: SourceOptions,
     name: Option<String>,
@@ -78,6 +80,8 @@ pub struct Source {
     touches: AtomicU64,
     /// Whether reads were found to be waited for one by one, here or on this file system.
     reads_wait: AtomicBool,
+    /// For a reader that passes over the file once: the mapping of its own, and the bytes of batches it has made.
+    passing: Option<(Mapping, AtomicU64)>,
 }
 
 impl Source {
@@ -96,7 +100,7 @@ impl Source {
         let stamp = Stamp::of(&file).map_err(|e| fail("inspect", e))?;
         let reader = Arc::new(file.try_clone().map_err(|e| fail("open", e))?);
         let mut source = Self::new(reader, stamp.bytes, options);
-        source.local = Some((file, stamp));
+        source.local = Some(Arc::new((file, stamp)));
         source.name = Some(name);
         Ok(source)
     }
@@ -131,6 +135,32 @@ impl Source {
             whole: OnceLock::new(),
             touches: AtomicU64::new(0),
             reads_wait: AtomicBool::new(false),
+            passing: None,
+        }
+    }
+
+    /// The same file for a reader that passes over it once, through a mapping of its own that keeps few pages in memory. `None` where
+    /// the file is in memory or mapped already, or cannot be.
+    pub(crate) fn passing(&self) -> Option<Self> {
+        let local = self.local.as_ref()?;
+        if self.options.mapping != MappingPolicy::Auto || self.whole.get().is_some() {
+            return None;
+        }
+        let mapping = map(local)?;
+        let mut source = Self::new(self.reader.clone(), self.bytes, self.options.clone());
+        source.local = Some(local.clone());
+        source.name.clone_from(&self.name);
+        source.whole.get_or_init(|| Some(mapping.bytes()));
+        source.passing = Some((mapping, AtomicU64::new(0)));
+        Some(source)
+    }
+
+    /// Says that a batch of so many bytes was made.
+    pub(crate) fn passed(&self, bytes: u64) {
+        let Some((mapping, passed)) = &self.passing else { return };
+        let before = passed.fetch_add(bytes, Ordering::Relaxed);
+        if before / PASSED_BYTES != before.wrapping_add(bytes) / PASSED_BYTES {
+            mapping.let_go();
         }
     }
 
@@ -157,16 +187,14 @@ impl Source {
         if self.options.mapping == MappingPolicy::Never {
             return;
         }
-        let Some((file, stamp)) = &self.local else { return };
-        // Read calls go on working where a file system does not map; a file of another length than
-        // at opening is left to `check_unchanged`.
-        self.whole.get_or_init(|| mmap::map(file).ok().filter(|whole| whole.len() as u64 == stamp.bytes));
+        let Some(local) = &self.local else { return };
+        self.whole.get_or_init(|| map(local).map(|mapping| mapping.bytes()));
     }
 
     /// Fails if a local file was written to since it was opened. Replacing it by a rename is no change:
     /// the opened file stays what it was.
     pub fn check_unchanged(&self) -> Result<()> {
-        let Some((file, opened)) = &self.local else { return Ok(()) };
+        let Some((file, opened)) = self.local.as_deref() else { return Ok(()) };
         let now = Stamp::of(file).map_err(|e| self.named(Error::io("cannot inspect the file", e)))?;
         if now == *opened {
             return Ok(());
@@ -355,6 +383,12 @@ impl std::fmt::Debug for Source {
             .field("in_memory", &self.whole.get().is_some_and(Option::is_some))
             .finish_non_exhaustive()
     }
+}
+
+/// Maps a local file. Read calls go on working where a file system does not; a file of another length than at opening is left to
+/// `check_unchanged`.
+fn map((file, stamp): &(File, Stamp)) -> Option<Mapping> {
+    mmap::map(file).ok().filter(|mapping| mapping.as_ref().len() as u64 == stamp.bytes)
 }
 
 /// Bytes to skip from `at` until it equals `offset` modulo 64.

@@ -73,6 +73,12 @@ impl Projected {
         RowBytes((per_row + self.blob_bytes_per_row()).max(1.0 / 64.0))
     }
 
+    /// The bytes of one row near `row` that are handed out as they are in the file.
+    pub(super) fn sliced_bytes(&self, row: u64) -> f64 {
+        let sliced = self.columns.iter().filter(|c| c.slice_end(row).is_some());
+        sliced.map(|c| c.bytes_per_row(row)).sum()
+    }
+
     /// A guess of the bytes of blobs in one row: no more than the file has, whatever else is in it.
     fn blob_bytes_per_row(&self) -> f64 {
         let Some(column) = self.blobs.first().map(|i| &self.columns[*i]) else { return 0.0 };
@@ -83,14 +89,19 @@ impl Projected {
         self.source.file_bytes() as f64 / rows.max(1) as f64
     }
 
-    /// Maps the file, where `num_rows` rows from about `row` on are worth it: a few small ones are cheaper by read calls.
-    pub(super) fn prefer_mapping(&self, row: u64, num_rows: u64) {
+    /// Maps the file, where `num_rows` rows from about `row` on are worth it: a few small ones are cheaper by read calls. What is not to
+    /// `stay` mapped is left page by page by those who [pass over it](Self::pass_batch).
+    pub(super) fn prefer_mapping(&mut self, row: u64, num_rows: u64, stay: bool) {
         /// Rows from which on a mapping costs less.
         const MANY: u64 = 1024;
         /// Bytes likewise.
         const MUCH: f64 = (4 << 20) as f64;
-        if num_rows >= MANY || self.row_bytes(row).of(num_rows) >= MUCH {
-            self.source.prefer_mapping();
+        if num_rows < MANY && self.row_bytes(row).of(num_rows) < MUCH {
+            return;
+        }
+        match self.source.passing().filter(|_| !stay) {
+            Some(passing) => self.source = Arc::new(passing),
+            None => self.source.prefer_mapping(),
         }
     }
 
@@ -100,6 +111,11 @@ impl Projected {
         let least = rows.start + (rows.end - rows.start).div_ceil(8);
         let edges = self.columns.iter().filter_map(|c| c.slice_end(rows.start));
         edges.filter(|edge| *edge >= least).fold(rows.end, u64::min)
+    }
+
+    /// The first edge after `row` of a page that is handed out as a slice of the file.
+    pub(super) fn slice_end(&self, row: u64) -> Option<u64> {
+        self.columns.iter().filter_map(|c| c.slice_end(row)).min()
     }
 
     /// Decodes `rows` of every column. The data of a column may end early, at its share of the budget.
@@ -214,7 +230,17 @@ impl Projected {
         self.read_batch_looking(rows, budget, |_, _| Ok(()))
     }
 
-    /// The same; `look` is shown what the leaves have of at least as many rows before they become arrays.
+    /// The same for a reader that does not come back to these rows.
+    pub(super) fn pass_batch(&self, rows: Range<u64>, budget: usize) -> Result<(RecordBatch, u64)> {
+        let row_bytes = self.row_bytes(rows.start);
+        let read = self.read_batch(rows, budget);
+        if let Ok((_, count)) = &read {
+            self.source.passed(row_bytes.of(*count) as u64);
+        }
+        read
+    }
+
+    /// The same as [`read_batch`](Self::read_batch); `look` is shown what the leaves have of at least as many rows before they become arrays.
     pub(crate) fn read_batch_looking(
         &self,
         rows: Range<u64>,

@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 
 use super::batch::Projected;
 use super::parallel::Workers;
-use super::{DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS};
+use super::{DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, TABLE_BATCH_BYTES};
 use crate::read::File;
 use crate::schema::BlobView;
 use crate::{Error, Result};
@@ -22,7 +22,10 @@ pub struct Scan {
     pub(super) limit: u64,
     pub(super) batch_rows: usize,
     pub(super) batch_bytes: usize,
-    pub(super) threads: usize,
+    /// `None`: as many as there are and are worth it.
+    pub(super) threads: Option<usize>,
+    /// All batches are kept.
+    pub(super) for_table: bool,
     pub(super) blobs: BlobView,
     pub(super) string_views: bool,
     #[cfg(feature = "filter")]
@@ -35,7 +38,6 @@ pub struct Scan {
 impl Scan {
     pub(crate) fn new(file: File) -> Self {
         let rows = 0..file.num_rows();
-        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
         Self {
             file,
             columns: None,
@@ -43,7 +45,8 @@ impl Scan {
             limit: u64::MAX,
             batch_rows: DEFAULT_BATCH_ROWS,
             batch_bytes: DEFAULT_BATCH_BYTES,
-            threads,
+            threads: None,
+            for_table: false,
             blobs: BlobView::default(),
             string_views: false,
             #[cfg(feature = "filter")]
@@ -89,11 +92,24 @@ impl Scan {
         self
     }
 
-    /// Threads that decode; 1 decodes in the caller's.
+    /// Says that all batches are kept: they hold up to [`TABLE_BATCH_BYTES`], and pages of the file that values are slices of stay mapped
+    /// for the next table. Otherwise a scan takes the pages behind it off the process.
+    #[must_use]
+    pub fn for_table(mut self) -> Self {
+        (self.for_table, self.batch_bytes) = (true, TABLE_BATCH_BYTES);
+        self
+    }
+
+    /// Threads that decode; 1 decodes in the caller's. Without, as many as there are and have enough to do.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.threads = Some(threads.max(1));
         self
+    }
+
+    /// Threads that may decode.
+    pub(super) fn most_threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
     }
 
     /// How blob columns are read.
@@ -117,20 +133,22 @@ impl Scan {
     /// A column that the file does not have, rows outside the file, or metadata that cannot be read.
     pub fn batches(mut self) -> Result<Batches> {
         self.check_rows()?;
-        let projected = Arc::new(self.projected()?);
+        let mut projected = self.projected()?;
         #[cfg(feature = "filter")]
         if let Some(predicate) = self.filter.take() {
-            return super::filtered::batches(&self, projected, &predicate);
+            return super::filtered::batches(&self, Arc::new(projected), &predicate);
         }
+        let threads = self.most_threads();
         self.rows.end = self.rows.end.min(self.rows.start.saturating_add(self.limit));
-        projected.prefer_mapping(self.rows.start, self.rows.end - self.rows.start);
+        projected.prefer_mapping(self.rows.start, self.rows.end - self.rows.start, self.for_table);
+        let projected = Arc::new(projected);
         let plan =
             Plan { rows: self.rows, batch_rows: self.batch_rows as u64, batch_bytes: self.batch_bytes };
-        let threads = if self.threads > 1 { self.threads.min(plan.worth_threads(&projected)) } else { 1 };
+        let threads = if threads > 1 { plan.worth_threads(&projected, threads, self.threads) } else { 1 };
         let workers = (threads > 1).then(|| {
             let (plans, reads, mut plan) = (projected.clone(), projected.clone(), plan.clone());
             let budget = plan.batch_bytes;
-            let run = move |task: &Range<u64>| reads.read_batch(task.clone(), budget);
+            let run = move |task: &Range<u64>| reads.pass_batch(task.clone(), budget);
             Workers::start(move || plan.next(&plans), run, threads)
         });
         let from = From::Rows { plan, workers, rest: 0..0, most: u64::MAX };
@@ -163,23 +181,37 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Rows of the batch that begins at `row`.
     fn task_rows(&self, projected: &Projected, row: u64) -> u64 {
-        projected.rows_for(row, self.batch_bytes).min(self.batch_rows)
+        /// Chunks hold a power of two of values. A batch that ends between two of them leaves none to be decoded twice.
+        const EDGE: u64 = 4096;
+        let rows = projected.rows_for(row, self.batch_bytes);
+        if rows >= self.batch_rows {
+            return self.batch_rows;
+        }
+        if rows >= EDGE {
+            return (row + rows) / EDGE * EDGE - row;
+        }
+        // Slices of a page in equal parts, so that no rest of one is copied beside the beginning of the next.
+        match projected.slice_end(row) {
+            Some(end) if end > row => (end - row).div_ceil((end - row).div_ceil(rows)),
+            _ => rows,
+        }
     }
 
     /// Threads that have enough to do each: a new one begins with memory that nobody has touched, which a few MiB of batches do not make
     /// up for. Two on 12 MB of lists took as long as one, and 1.6 times its CPU.
-    fn worth_threads(&self, projected: &Projected) -> usize {
-        /// Bytes of batches for each thread, or so many batches.
-        const ENOUGH: usize = 16 << 20;
-        const BATCHES: usize = 4;
-        let enough = ENOUGH.min(self.batch_bytes.saturating_mul(BATCHES)) as f64;
+    fn worth_threads(&self, projected: &Projected, most: usize, asked: Option<usize>) -> usize {
+        /// Bytes of batches for each thread.
+        const ENOUGH: f64 = (16 << 20) as f64;
         let rows = self.rows.end - self.rows.start;
         let row_bytes = projected.row_bytes(self.rows.start);
         if rows <= row_bytes.rows_in(self.batch_bytes).min(self.batch_rows) {
             return 1;
         }
-        (row_bytes.of(rows) / enough) as usize
+        // Slices of the file leave nothing to do.
+        let bytes = row_bytes.of(rows) - projected.sliced_bytes(self.rows.start) * rows as f64;
+        asked.unwrap_or_else(|| most.min((bytes / ENOUGH) as usize))
     }
 
     /// The next task: rows of about one batch.
@@ -252,7 +284,7 @@ impl Batches {
         let at_most = if self.projected.blobs.is_empty() { u64::MAX } else { *most };
         let asked = rest.start..rest.end.min(rest.start.saturating_add(at_most));
         let num_asked = asked.end - asked.start;
-        let result = self.projected.read_batch(asked, plan.batch_bytes);
+        let result = self.projected.pass_batch(asked, plan.batch_bytes);
         Some(result.map(|(batch, count)| {
             rest.start += count;
             *most = if count < num_asked { count } else { *most }.saturating_mul(2);

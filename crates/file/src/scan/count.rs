@@ -21,13 +21,13 @@ impl Scan {
         let Some(predicate) = self.filter.take() else {
             return Ok((self.rows.end - self.rows.start).min(self.limit));
         };
-        let (tests, bound) = bound(&self, &predicate)?;
+        let (mut tests, bound) = bound(&self, &predicate)?;
         let outlook = Outlook::of(&self, &tests, &bound)?;
         let mut total = outlook.num_passing();
         let num_left = outlook.num_rows() - total;
         let mut left = Pieces::new(outlook.stretches.into_iter().filter(|s| !s.passes));
         let Some((first, _)) = left.first() else { return Ok(total.min(self.limit)) };
-        tests.prefer_mapping(first, num_left);
+        tests.prefer_mapping(first, num_left, true);
         let step = (self.batch_rows as u64).min(tests.rows_for(first, self.batch_bytes));
         let mut plan = move || left.next(step.saturating_mul(4)).map(|piece| piece.rows);
         let budget = self.batch_bytes;
@@ -44,8 +44,9 @@ impl Scan {
             }
             Ok(count)
         };
-        if self.threads > 1 && num_left > step && total < self.limit {
-            let mut workers = Workers::start(plan, run, self.threads);
+        let threads = self.most_threads();
+        if threads > 1 && num_left > step && total < self.limit {
+            let mut workers = Workers::start(plan, run, threads);
             while total < self.limit
                 && let Some((count, _)) = workers.next()
             {

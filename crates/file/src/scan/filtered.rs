@@ -91,18 +91,19 @@ pub(super) fn bound(scan: &Scan, predicate: &Predicate) -> Result<(Projected, Bo
 
 /// Starts a filtered scan.
 pub(super) fn batches(scan: &Scan, projected: Arc<Projected>, predicate: &Predicate) -> Result<Batches> {
-    let (tests, bound) = bound(scan, predicate)?;
+    let (mut tests, bound) = bound(scan, predicate)?;
     let outlook = Outlook::of(scan, &tests, &bound)?;
     let num_rows = outlook.num_rows();
-    tests.prefer_mapping(scan.rows.start, num_rows);
+    tests.prefer_mapping(scan.rows.start, num_rows, true);
     let search = Arc::new(Search::new(projected.clone(), tests, bound, scan));
     let pieces = Pieces::new(outlook.stretches);
     let small = pieces.first().is_none_or(|(first, _)| num_rows <= search.batch_rows(first));
     let mut plan = Plan { search: search.clone(), pieces, left: scan.limit };
-    let tasks = if scan.threads > 1 && !small && scan.limit > 0 {
+    let threads = scan.most_threads();
+    let tasks = if threads > 1 && !small && scan.limit > 0 {
         let workers = search.clone();
         let run = move |task: &Piece| workers.run(task.clone());
-        Tasks::Workers(Workers::start(move || plan.next(), run, scan.threads))
+        Tasks::Workers(Workers::start(move || plan.next(), run, threads))
     } else {
         Tasks::Here(plan)
     };

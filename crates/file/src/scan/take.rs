@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::DEFAULT_BATCH_BYTES;
+use super::TABLE_BATCH_BYTES;
 use super::batch::{Projected, no_progress};
 use crate::column::Column;
 use crate::encoding::Arena;
@@ -36,7 +36,7 @@ impl Take {
             file,
             columns: None,
             rows,
-            batch_bytes: DEFAULT_BATCH_BYTES,
+            batch_bytes: TABLE_BATCH_BYTES,
             blobs: BlobView::default(),
             string_views: false,
         }

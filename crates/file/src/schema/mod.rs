@@ -40,7 +40,7 @@ pub(crate) use parts::{DescriptorParts, FieldPart};
 pub(crate) use project::{Part, distance, parse_path};
 pub(crate) use project::{Projection, first_names};
 pub(crate) use type_name::type_name;
-pub(crate) use views::string_views;
+pub use views::string_views;
 
 /// Arrow metadata key that names an extension type.
 pub(crate) const EXTENSION_NAME: &str = "ARROW:extension:name";

@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 /// The schema with views in place of strings and binary values with 32-bit offsets, at the top and inside of structs and lists. Maps,
 /// list views, unions, and values of dictionaries and runs stay as they are.
-pub(crate) fn string_views(schema: &SchemaRef) -> SchemaRef {
+pub fn string_views(schema: &SchemaRef) -> SchemaRef {
     let fields: Vec<FieldRef> = schema.fields().iter().map(viewed).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }

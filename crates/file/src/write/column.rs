@@ -102,6 +102,11 @@ impl ColumnWriter {
         (self.path.path.clone(), self.choices)
     }
 
+    /// Whether no rows are buffered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.buffer.num_rows() == 0
+    }
+
     /// Bytes buffered.
     pub(super) fn byte_size(&self) -> usize {
         self.buffer.byte_size()

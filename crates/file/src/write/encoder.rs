@@ -270,7 +270,7 @@ impl FileEncoder {
     /// Encodes what is buffered and ends the file; gives the rest of its bytes.
     pub fn finish(mut self) -> Result<Vec<Bytes>> {
         self.check()?;
-        self.flush(usize::MAX)?;
+        self.flush(&vec![true; self.columns.len()])?;
         let pages = self.columns.iter_mut().map(ColumnWriter::finish).collect::<Result<_>>()?;
         self.add_pages(pages)?;
         self.add_blooms()?;
@@ -281,7 +281,7 @@ impl FileEncoder {
     /// Encodes what is buffered and drops the file: for every stored column its path and why its pages are as they are.
     pub(crate) fn into_choices(mut self) -> Result<Vec<(String, Vec<Choice>)>> {
         self.check()?;
-        self.flush(usize::MAX)?;
+        self.flush(&vec![true; self.columns.len()])?;
         Ok(self.columns.into_iter().map(ColumnWriter::into_choices).collect())
     }
 
@@ -358,30 +358,49 @@ impl FileEncoder {
 
     /// Flushes the fullest columns while all together hold more than the budget.
     fn keep_budget(&mut self) -> Result<()> {
-        let total: usize = self.columns.iter().map(ColumnWriter::byte_size).sum();
+        let sizes = self.sizes();
+        let total: usize = sizes.iter().sum();
         if total <= self.options.memory_bytes {
             return Ok(());
         }
+        let mut fullest: Vec<usize> = (0..sizes.len()).collect();
+        fullest.sort_by_key(|i| std::cmp::Reverse(sizes[*i]));
         // Down to half, so that the next batch does not meet the budget again at once.
-        self.flush(total - self.options.memory_bytes / 2)
+        self.flush_first(&fullest, &sizes, total - self.options.memory_bytes / 2)
     }
 
-    /// Flushes the fullest columns until `bytes` are gone.
-    fn flush(&mut self, bytes: usize) -> Result<()> {
-        let mut sizes: Vec<usize> = self.columns.iter().map(ColumnWriter::byte_size).collect();
-        let mut chosen = vec![bytes == usize::MAX; self.columns.len()];
-        if bytes != usize::MAX {
-            let mut order: Vec<usize> = (0..sizes.len()).collect();
-            order.sort_by_key(|i| std::cmp::Reverse(sizes[*i]));
-            let mut gone = 0;
-            for i in order {
-                if gone >= bytes || sizes[i] == 0 {
-                    break;
-                }
-                gone += sizes[i];
-                chosen[i] = true;
+    /// Encodes columns, the first first, until about `bytes` of what is buffered are gone; says whether any were. Who takes the output
+    /// after each such step has few pages in memory at once.
+    pub(super) fn flush_step(&mut self, bytes: usize) -> Result<bool> {
+        self.check()?;
+        let sizes = self.sizes();
+        // What holds rows may be of no bytes, and what holds none of some.
+        let held: Vec<usize> = (0..sizes.len()).filter(|i| !self.columns[*i].is_empty()).collect();
+        self.flush_first(&held, &sizes, bytes)?;
+        Ok(!held.is_empty())
+    }
+
+    /// Bytes buffered of each column.
+    fn sizes(&self) -> Vec<usize> {
+        self.columns.iter().map(ColumnWriter::byte_size).collect()
+    }
+
+    /// Flushes the first columns of `order` that hold `bytes` together.
+    fn flush_first(&mut self, order: &[usize], sizes: &[usize], bytes: usize) -> Result<()> {
+        let mut chosen = vec![false; sizes.len()];
+        let mut gone = 0;
+        for i in order {
+            if gone >= bytes {
+                break;
             }
+            gone += sizes[*i];
+            chosen[*i] = true;
         }
+        self.flush(&chosen)
+    }
+
+    /// Flushes the columns that are chosen.
+    fn flush(&mut self, chosen: &[bool]) -> Result<()> {
         let flush = |(column, chosen): (&mut ColumnWriter, &bool)| {
             let mut pages = Vec::new();
             if *chosen {
@@ -389,11 +408,11 @@ impl FileEncoder {
             }
             Ok(pages)
         };
-        sizes.retain(|size| *size > 0);
-        let pages: Vec<Vec<ColumnPage>> = if sizes.iter().sum::<usize>() >= PARALLEL_BYTES {
-            self.columns.par_iter_mut().zip(&chosen).map(flush).collect::<Result<_>>()?
+        let total: usize = self.columns.iter().map(ColumnWriter::byte_size).sum();
+        let pages: Vec<Vec<ColumnPage>> = if total >= PARALLEL_BYTES {
+            self.columns.par_iter_mut().zip(chosen).map(flush).collect::<Result<_>>()?
         } else {
-            self.columns.iter_mut().zip(&chosen).map(flush).collect::<Result<_>>()?
+            self.columns.iter_mut().zip(chosen).map(flush).collect::<Result<_>>()?
         };
         self.add_pages(pages)
     }

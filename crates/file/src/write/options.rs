@@ -71,7 +71,7 @@ impl Default for WriteOptions {
             statistics_bytes: None,
             blooms: Vec::new(),
             bloom_bytes: None,
-            memory_bytes: 64 << 20,
+            memory_bytes: 32 << 20,
             max_page_bytes: 8 << 20,
             max_page_rows: None,
             compression: Compression::Auto,

@@ -70,6 +70,10 @@ impl<W: Write> FileWriter<W> {
 
     /// Ends the file and gives back what it was written to, flushed.
     pub fn finish(mut self) -> Result<W> {
+        while self.encoder.flush_step(STEP_BYTES)? {
+            let output = self.encoder.take_output();
+            self.append(output)?;
+        }
         let output = self.encoder.take_output();
         self.append(output)?;
         let Self { encoder, mut output, mut gathered } = self;
