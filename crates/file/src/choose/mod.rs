@@ -27,6 +27,8 @@ mod spec;
 mod tuning;
 mod values;
 
+use bytes::Bytes;
+
 use crate::encoding::{Encoding, Values};
 use crate::page::encode::EncodedPage;
 use crate::page::{LeafPage, full_zip, mini_block};
@@ -206,7 +208,7 @@ fn plain_page(page: &LeafPage, tuning: &Tuning, may_zip: bool) -> Result<Option<
 
 /// Bytes of a page's buffers.
 fn page_bytes(page: &EncodedPage) -> usize {
-    page.buffers.iter().map(Vec::len).sum()
+    page.buffers.iter().map(Bytes::len).sum()
 }
 
 /// What one of the rules below gives; `None` where the preset chooses; `Some(None)` where fewer rows might do.

@@ -53,12 +53,22 @@ impl Drop for Region {
         // whenever it is short of memory costs nothing but their contents.
         #[cfg(target_os = "linux")]
         let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::Free) };
-        with_waiting(|waiting| {
-            let bytes: usize = waiting.iter().map(|m| m.len()).sum();
-            if bytes + map.len() <= MAX_WAITING {
+        // Those that wait the longest make room: what was used last is what is asked for next.
+        let gone = with_waiting(|waiting| {
+            let mut bytes: usize = waiting.iter().map(|m| m.len()).sum();
+            let mut over = 0;
+            while over < waiting.len() && bytes + map.len() > MAX_WAITING {
+                bytes -= waiting[over].len();
+                over += 1;
+            }
+            let gone: Vec<MmapMut> = waiting.drain(..over).collect();
+            if map.len() <= MAX_WAITING {
                 waiting.push(map);
             }
+            gone
         });
+        // Not while the lock is held: to unmap takes its time.
+        drop(gone);
     }
 }
 
@@ -181,7 +191,7 @@ impl std::fmt::Debug for Arena {
 fn waiting(size: usize) -> Option<MmapMut> {
     with_waiting(|waiting| {
         let at = waiting.iter().position(|m| m.len() >= size && m.len() / 2 <= size)?;
-        Some(waiting.swap_remove(at))
+        Some(waiting.remove(at))
     })?
 }
 

@@ -3,6 +3,8 @@
 //! Levels are `u16`s in block form, encoded chunk by chunk with one description for the page: the
 //! smallest of flat, bit packing and, from 2.2, run lengths. See docs/format/levels.md, "Bytes".
 
+use bytes::Bytes;
+
 use super::Layout;
 use crate::encoding::Encoding;
 
@@ -10,7 +12,7 @@ use crate::encoding::Encoding;
 #[derive(Debug)]
 pub(crate) struct EncodedPage {
     pub(crate) layout: Layout,
-    pub(crate) buffers: Vec<Vec<u8>>,
+    pub(crate) buffers: Vec<Bytes>,
     /// Top-level rows.
     pub(crate) num_rows: usize,
 }

@@ -140,7 +140,9 @@ impl ColumnWriter {
             } else if self.buffer.num_rows() == 0 {
                 most = (count / 2).max(1);
             }
-            let is_full = self.buffer.byte_size() >= self.bounds.bytes
+            // More rows would copy what is somebody's slice; half a page is one, too.
+            let is_full = (share && self.buffer.is_shared())
+                || self.buffer.byte_size() >= self.bounds.bytes
                 || self.buffer.num_rows() as u64 >= self.bounds.rows
                 || pushed == Pushed::DictionaryFull;
             if is_full {
@@ -198,7 +200,7 @@ impl ColumnWriter {
                 .checked_mul(self.path.rows_scale() as u64)
                 .ok_or_else(|| Error::limit("more rows in a page than 64 bits count"))?;
             let page = NewPage {
-                buffers: page.buffers.into_iter().map(Into::into).collect(),
+                buffers: page.buffers,
                 length,
                 priority: self.first_row,
                 message: PageMessage::PageLayout,

@@ -25,7 +25,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_schema::DataType;
 
-use crate::encoding::{ValueType, Values};
+use crate::encoding::{FixedValues, ValueType, Values};
 use crate::page::{DefLevels, LeafPage};
 use crate::{Error, Result};
 
@@ -98,6 +98,11 @@ impl LeafBuffer {
             + self.rep.len() * 2
             + def
             + self.entries.as_ref().map_or(0, PageEntries::byte_size)
+    }
+
+    /// Whether the values are a slice of a caller's array.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.values.raw().is_some_and(FixedValues::is_shared)
     }
 
     /// Adds `rows` of a top-level array of the leaf's column. `share` allows keeping a reference to

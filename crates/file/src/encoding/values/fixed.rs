@@ -1,6 +1,7 @@
 //! Values of fixed width: owned, in a batch's arena, or a slice of somebody else's bytes.
 
 use arrow_buffer::{Buffer, MutableBuffer};
+use bytes::Bytes;
 
 use super::super::arena::{Arena, Piece};
 
@@ -48,6 +49,19 @@ impl FixedValues {
             FixedData::Owned(data) => data.as_slice(),
             FixedData::Piece(data) => data,
             FixedData::Shared(data) => data.as_slice(),
+        }
+    }
+
+    /// Whether they are a slice of somebody else's bytes.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.data, FixedData::Shared(_))
+    }
+
+    /// The bytes to be kept: no copy of them where they are a slice already.
+    pub(crate) fn to_bytes(&self) -> Bytes {
+        match &self.data {
+            FixedData::Shared(data) => Bytes::from_owner(data.clone()),
+            FixedData::Owned(_) | FixedData::Piece(_) => Bytes::copy_from_slice(self.bytes()),
         }
     }
 

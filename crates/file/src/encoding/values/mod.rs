@@ -147,6 +147,15 @@ impl Values {
         }
     }
 
+    /// The items side by side, of values of fixed width and lists of these that have no nulls of their own.
+    pub(crate) fn raw(&self) -> Option<&FixedValues> {
+        match self {
+            Self::Fixed(values) => Some(values),
+            Self::List(list) if list.item_validity.is_none() => list.items.raw(),
+            _ => None,
+        }
+    }
+
     /// The shape these values have.
     pub(crate) fn shape(&self) -> ValueType {
         match self {

@@ -44,6 +44,7 @@ pub(crate) fn encode_null(page: &LeafPage, compress: Option<&[LevelChoice; 2]>) 
             *slot = encoding;
         }
     }
+    let buffers = buffers.into_iter().map(Bytes::from).collect();
     Ok(EncodedPage { layout: Layout::Constant(layout), buffers, num_rows: page.num_rows })
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn encode_empty_struct(page: &LeafPage) -> EncodedPage {
     let mut buffers = Vec::new();
     if page.has_def() {
         let def: Vec<u16> = stored_def(page).iter().map(|level| u16::from(*level == 0)).collect();
-        buffers = vec![Vec::new(), raw(&def)];
+        buffers = vec![Bytes::new(), raw(&def).into()];
     }
     EncodedPage { layout: Layout::Constant(layout), buffers, num_rows: page.num_rows }
 }
@@ -103,6 +104,7 @@ pub(crate) fn encode_scalar(page: &LeafPage, index: usize) -> Option<EncodedPage
         num_rep_values: 0,
         num_def_values: 0,
     });
+    let buffers = buffers.into_iter().map(Bytes::from).collect();
     Some(EncodedPage { layout, buffers, num_rows: page.num_rows })
 }
 

@@ -7,6 +7,8 @@
 //!
 //! See docs/format/pages.md, "Full-zip".
 
+use bytes::Bytes;
+
 use crate::encoding::{Encoding, FixedValues, ValueWriter, Values};
 use crate::page::encode::EncodedPage;
 use crate::page::{FullZipLayout, Layout, LeafPage, ZipWidth};
@@ -53,28 +55,20 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
         ZipWidth::Value(bits) => values.len() * (bits / 8) as usize,
         ZipWidth::Length(bits) => values.byte_size() + values.len() * bits as usize / 8,
     };
-    let mut data = Vec::with_capacity(page.num_events * word_bytes + value_bytes);
-    let mut starts: Vec<usize> = Vec::new();
-    let mut value = 0;
-    let mut scratch = Vec::new();
-    let flat = match (values, encoding) {
-        (Values::Fixed(v), Encoding::Flat { bits })
-            if width == ZipWidth::Value(*bits) && *bits == v.width as u64 * 8 =>
-        {
-            Some(v.bytes())
+    let is_bare = word_bytes == 0 && !is_indexed && page.num_events == values.len();
+    // Values without anything between them are as they are, no copies where they are somebody's slice.
+    let bare = match width {
+        ZipWidth::Value(bits) if is_bare && !encoding.compresses() => {
+            values.raw().filter(|raw| raw.bytes().len() as u64 * 8 == bits * values.len() as u64)
         }
         _ => None,
     };
-    let is_bare = word_bytes == 0 && !is_indexed && page.num_events == values.len();
-    // Values without anything between them are as they are.
-    let events = match flat.filter(|_| is_bare) {
-        Some(bytes) => {
-            data.extend_from_slice(bytes);
-            0..0
-        }
-        None => 0..page.num_events,
-    };
-    for event in events {
+    let is_done = bare.is_some();
+    let mut data = Vec::with_capacity(if is_done { 0 } else { page.num_events * word_bytes + value_bytes });
+    let mut starts: Vec<usize> = Vec::new();
+    let mut value = 0;
+    let mut scratch = Vec::new();
+    for event in if is_done { 0..0 } else { 0..page.num_events } {
         let (rep, def) = (page.rep.get(event).copied().unwrap_or(0), def[event]);
         if is_indexed && (bits_rep == 0 || rep == top) {
             starts.push(data.len());
@@ -118,8 +112,8 @@ pub(crate) fn encode(page: &LeafPage, encoding: &Encoding, width: ZipWidth) -> R
         starts.push(data.len());
         offsets(&starts, data.len())
     });
-    buffers.push(data);
-    buffers.extend(index);
+    buffers.push(bare.map_or_else(|| Bytes::from(data), FixedValues::to_bytes));
+    buffers.extend(index.map(Bytes::from));
     let layout = Layout::FullZip(FullZipLayout {
         layers: page.layers.clone(),
         bits_rep,

@@ -7,6 +7,8 @@
 //!
 //! See docs/format/pages.md, "Mini-block".
 
+use bytes::Bytes;
+
 use super::plan::{ChunkPlan, ChunkRule, plan};
 use crate::encoding::{ChunkWriter, Encoding, Values, encode_levels};
 use crate::page::encode::{EncodedPage, LevelChoice, LevelStats};
@@ -122,15 +124,15 @@ fn encode_chunks(
         }
     }
 
-    let mut buffers = vec![table, data];
+    let mut buffers: Vec<Bytes> = vec![table.into(), data.into()];
     let mut page_dictionary = None;
     if let Some(entries) = dictionary {
-        buffers.push(entries.bytes.clone());
+        buffers.push(entries.bytes.clone().into());
         page_dictionary =
             Some(PageDictionary { encoding: entries.encoding.clone(), num_items: entries.num_items as u64 });
     }
     if rep.is_some() {
-        buffers.push(repetition_index(page, chunks)?);
+        buffers.push(repetition_index(page, chunks)?.into());
     }
     let layout = Layout::MiniBlock(MiniBlockLayout {
         layers: page.layers.clone(),

@@ -67,8 +67,8 @@ pub(crate) struct Columns {
     /// Columns by path, in the order wanted: a,b.c (b.c is a field of a struct; quote other names with backquotes)
     #[arg(long, value_name = "PATHS", value_parser = distinct_paths)]
     pub(crate) columns: Option<String>,
-    /// Bytes of Arrow data to work with, as in 64MiB
-    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "64MiB")]
+    /// Bytes of Arrow data to work with, as in 32MiB
+    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "32MiB")]
     pub(crate) memory: u64,
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct Args {
     /// Print JSON: {equal, schema, rows_a, rows_b, columns, cells}
     #[arg(long)]
     json: bool,
-    /// Bytes of Arrow data to work with, as in 64MiB
-    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "64MiB")]
+    /// Bytes of Arrow data to work with, as in 32MiB
+    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "32MiB")]
     memory: u64,
     #[command(flatten)]
     source: Source,
