@@ -4,26 +4,32 @@
 //! decoding, by rule                                             always known
 //! bytes of another level of zstd over the same chunks           where one was tried
 //! entropy of byte streams                                       where values are split into such
+//! entropy of all bytes of a chunk                               where LZ4 found nothing in it that comes again
 //! ```
 
 use std::cell::OnceCell;
 
 use super::candidates::Candidate;
-use super::measure;
+use super::measure::{self, ByteEntropy};
 use super::preset::Weights;
 use super::sample::Frame;
 use crate::encoding::{Encoding, Scheme, Values};
+use crate::page::mini_block::chunk_len;
 
 /// What is left of the entropy of byte streams where their bytes repeat in some order.
 const ENTROPY: f64 = 0.8;
+/// The same of all bytes of a chunk in which LZ4 finds next to nothing: zstd has one table of codes for them, and little else.
+const CODES: f64 = 0.96;
+/// What is left by a higher level of zstd where LZ4 finds next to nothing.
+const LEVEL: f64 = 0.99;
 /// What LZ4 takes of the bytes of zstd, at the least.
 const LZ4_LOSS: f64 = 1.1;
 
 /// What was found out about some values so far.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Mean bits of their bytes, each place of a word by itself.
-    entropy: OnceCell<f64>,
+    /// Bits of their bytes.
+    entropy: OnceCell<ByteEntropy>,
     /// Ways to store them in chunks, and their bytes.
     tried: Vec<(Candidate, f64)>,
 }
@@ -48,9 +54,13 @@ impl Known {
             other.rule == candidate.rule
                 && matches!(&other.encoding, Encoding::General { scheme: Scheme::Zstd, values, .. } if values == inner)
         };
-        // Another level gains some percent; LZ4, which packs no bits, loses some.
+        let is_lz4 = |other: &Candidate| matches!(&other.encoding, Encoding::General { scheme: Scheme::Lz4, values, .. } if values == inner);
+        let all = values.byte_size() as f64;
+        let nothing_again = self.tried.iter().any(|(other, bytes)| is_lz4(other) && *bytes >= all);
+        // Another level gains some percent, next to nothing where nothing comes again; LZ4, which packs no bits, loses some.
         let is_split = matches!(**inner, Encoding::ByteStreamSplit { .. });
         let gain = match scheme {
+            Scheme::Zstd if nothing_again => LEVEL,
             Scheme::Zstd => weights.level_gain[usize::from(is_split)],
             Scheme::Lz4 => LZ4_LOSS,
         };
@@ -59,7 +69,11 @@ impl Known {
         if let (true, Values::Fixed(v)) = (is_split, values) {
             // Streams of bytes that hardly repeat come down to their entropy.
             let bits = *self.entropy.get_or_init(|| measure::byte_entropy(v.bytes(), v.width));
-            bytes = bytes.max(bits / 8.0 * v.bytes().len() as f64 * ENTROPY);
+            bytes = bytes.max(bits.planes / 8.0 * all * ENTROPY);
+            // Of larger pages chunks may be less alike inside than all of them together.
+            if nothing_again && chunk_len(values, 0, &candidate.rule) == v.len() {
+                bytes = bytes.max(bits.together / 8.0 * all * CODES);
+            }
         }
         (decode.weighed(values.len(), weights) + bytes) / weights.general_share
     }

@@ -153,8 +153,17 @@ pub(super) fn packed_bytes(bytes: &[u8], width: usize) -> usize {
     }
 }
 
-/// Mean entropy of the byte planes, bits, over a sample.
-pub(super) fn byte_entropy(bytes: &[u8], width: usize) -> f64 {
+/// Bits of a byte, over a sample.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ByteEntropy {
+    /// In the mean over the places of a word, each by itself.
+    pub(super) planes: f64,
+    /// Of all bytes together, as one table of codes for them has it.
+    pub(super) together: f64,
+}
+
+/// Entropy of the bytes of words.
+pub(super) fn byte_entropy(bytes: &[u8], width: usize) -> ByteEntropy {
     let values = bytes.len() / width;
     let step = (values / 4096).max(1);
     let mut counts = vec![[0u32; 256]; width];
@@ -165,11 +174,16 @@ pub(super) fn byte_entropy(bytes: &[u8], width: usize) -> f64 {
         }
         seen += 1;
     }
-    let entropy = |plane: &[u32; 256]| -> f64 {
-        let shares = plane.iter().filter(|c| **c > 0).map(|c| f64::from(*c) / f64::from(seen));
+    let entropy = |plane: &[u32; 256], of: u32| -> f64 {
+        let shares = plane.iter().filter(|c| **c > 0).map(|c| f64::from(*c) / f64::from(of));
         shares.map(|share| -share * share.log2()).sum()
     };
-    counts.iter().map(entropy).sum::<f64>() / width.max(1) as f64
+    let mut all = [0u32; 256];
+    counts.iter().flat_map(|plane| plane.iter().enumerate()).for_each(|(byte, count)| all[byte] += count);
+    ByteEntropy {
+        planes: counts.iter().map(|plane| entropy(plane, seen)).sum::<f64>() / width.max(1) as f64,
+        together: entropy(&all, seen * width as u32),
+    }
 }
 
 /// Whether run lengths are allowed and take fewer bytes than the values.

@@ -126,7 +126,7 @@ pub(super) fn pick(page: &LeafPage, tuning: &Tuning, whole: Option<Encoding>, pa
         options.found.clear();
     }
     let valid = page.value_validity();
-    let look = Repetition::of(values, valid.as_ref());
+    let look = Repetition::of(values, valid.as_ref(), weights.general);
     let is_text = matches!(values, Values::Variable(_) | Values::LargeVariable(_));
     if let Some(encoding) = whole {
         let is_long = weights.general || measure::mean_bytes(values) >= LONG_BYTES;

@@ -122,7 +122,7 @@ pub(super) fn mini_block(values: &Values, tuning: &Tuning, is_text: bool) -> (En
             let split = match tuning.byte_stream_split {
                 Switch::Off => false,
                 Switch::On => true,
-                Switch::Auto => scheme.is_some() && byte_entropy(v.bytes(), v.width) < 4.0,
+                Switch::Auto => scheme.is_some() && byte_entropy(v.bytes(), v.width).planes < 4.0,
             };
             if scheme.is_some() && split && bits >= 32 {
                 return (Encoding::ByteStreamSplit { bits }, raw);

@@ -259,3 +259,38 @@ fn a_take_of_large_values_maps_what_the_page_cache_has_and_a_look_at_the_end_doe
     assert!(!take(MappingPolicy::Never, &large));
     assert!(!take(MappingPolicy::Auto, &[0..100, 5_000..9_000]));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_that_passes_over_a_file_leaves_its_pages_and_may_look_at_them_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("passed");
+    std::fs::write(&path, file()).unwrap();
+    // Bytes of the mapping that are this process's now.
+    let resident = || {
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = maps.lines().skip_while(|line| !line.ends_with(path.to_str().unwrap()));
+        let line = lines.find(|line| line.starts_with("Rss:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    };
+    let source = Source::open(&path, SourceOptions::default()).unwrap();
+    let passing = source.passing().unwrap();
+    let read = || assert_eq!(*drive(&passing, Fixed(vec![0..200_000])).unwrap()[0], file());
+    read();
+    passing.passed(1 << 20);
+    assert!(resident() >= 200_000);
+    let kept = passing.whole().unwrap().slice(100_000..150_000);
+    passing.passed(8 << 20);
+    assert_eq!(resident(), 0);
+    assert_eq!(kept, file()[100_000..150_000]);
+    read();
+    assert!(resident() >= 200_000);
+    // The handle's own mapping is another one, and serves all once it is there.
+    assert!(source.whole().is_none());
+    source.prefer_mapping();
+    assert!(source.passing().is_none());
+    source.passed(u64::MAX);
+    let never = SourceOptions { mapping: MappingPolicy::Never, ..Default::default() };
+    assert!(Source::open(&path, never).unwrap().passing().is_none());
+    assert!(Source::from_bytes(file().into()).passing().is_none());
+}

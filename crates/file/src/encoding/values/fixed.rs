@@ -125,7 +125,7 @@ impl FixedValues {
     }
 
     /// Appends whole values, keeping a reference instead of a copy when these are the first.
-    pub(crate) fn extend_shared(&mut self, bytes: &bytes::Bytes) {
+    pub(crate) fn extend_shared(&mut self, bytes: &Bytes) {
         if self.bytes().is_empty() && bytes.len() >= 4096 {
             self.data = FixedData::Shared(Buffer::from(bytes.clone()));
         } else {
@@ -147,7 +147,7 @@ impl FixedValues {
     pub(crate) fn into_buffer(self) -> Buffer {
         match self.data {
             FixedData::Owned(data) => data.into(),
-            FixedData::Piece(data) => Buffer::from(bytes::Bytes::from_owner(data)),
+            FixedData::Piece(data) => Buffer::from(Bytes::from_owner(data)),
             FixedData::Shared(data) => data,
         }
     }

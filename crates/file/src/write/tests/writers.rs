@@ -4,7 +4,11 @@ use std::fs;
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    ArrayRef, DictionaryArray, FixedSizeListArray, Float32Array, Float64Array, Int32Array, Int64Array,
+    NullArray, RecordBatch, StringArray,
+};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::{ErrorKind, File, FileEncoder, FileWriter, FormatVersion, OpenOptions, PathWriter, WriteOptions};
@@ -325,4 +329,52 @@ fn a_page_of_2_0_uses_every_key_of_a_dictionary_unless_it_has_a_null() {
     check(signed(&[&[None], &full[..127]].concat()), 1);
     let all = text(256);
     check(Arc::new(all.iter().map(|v| Some(v.as_str())).collect::<DictionaryArray<UInt8Type>>()), 1);
+}
+
+#[test]
+fn a_file_that_is_ended_in_steps_is_the_same_file() {
+    let columns = (0..40).map(|i| {
+        let values = Int64Array::from_iter((0..500).map(|row| (row % 7 != i % 5).then_some(row * i)));
+        (format!("c{i}"), Arc::new(values) as ArrayRef)
+    });
+    // A column of no bytes, and one that holds some before it has rows.
+    let nulls: ArrayRef = Arc::new(NullArray::new(500));
+    let words = DictionaryArray::<Int8Type>::from_iter((0..500).map(|row| Some(["a", "b"][row % 2])));
+    let more = [("nulls".to_owned(), nulls), ("words".to_owned(), Arc::new(words) as ArrayRef)];
+    let batch = RecordBatch::try_from_iter(columns.chain(more)).unwrap();
+    let whole = write(std::slice::from_ref(&batch), WriteOptions::default());
+    for bytes in [1, 4500, usize::MAX] {
+        let mut encoder = FileEncoder::new(&batch.schema(), WriteOptions::default()).unwrap();
+        encoder.write(&batch).unwrap();
+        let (mut file, mut steps) = (Vec::new(), 0);
+        while encoder.flush_step(bytes).unwrap() {
+            file.extend(encoder.take_output());
+            steps += 1;
+        }
+        file.extend(encoder.finish().unwrap());
+        assert_eq!(file.concat(), whole);
+        assert!(if bytes == 1 { steps > 30 } else { steps < 42 }, "{steps} steps of {bytes} bytes");
+    }
+}
+
+#[test]
+fn values_of_large_batches_go_into_the_file_as_they_are() {
+    // Rows that do not divide a page evenly.
+    let items = Float32Array::from_iter_values(
+        (0..5_000_000u32).map(|i| f32::from_bits(i.wrapping_mul(0x9E37_79B9) | 1)),
+    );
+    let field = Arc::new(Field::new("item", DataType::Float32, false));
+    let vectors: ArrayRef = Arc::new(FixedSizeListArray::new(field, 1000, Arc::new(items), None));
+    let batch = RecordBatch::try_from_iter([("v", vectors)]).unwrap();
+    let sizes = pages(write(&[batch.clone(), batch.slice(100, 3000)], WriteOptions::default()));
+    assert_eq!(sizes, [[2097, 2097, 2097, 1709]]);
+    // More rows would be a copy.
+    let sizes = pages(write(&[batch.slice(0, 1500), batch.slice(1500, 1200)], WriteOptions::default()));
+    assert_eq!(sizes, [[1500, 1200]]);
+    for version in [FormatVersion::V2_1, FormatVersion::V2_2] {
+        let file = write(&[batch.clone(), batch.slice(100, 3000)], options(|o| o.format_version = version));
+        let found = arrow_select::concat::concat_batches(&batch.schema(), &read(file)).unwrap();
+        assert_eq!(found.slice(0, 5000), batch);
+        assert_eq!(found.slice(5000, 3000), batch.slice(100, 3000));
+    }
 }
