@@ -52,7 +52,10 @@ impl Engine for Pennon<'_> {
     }
 
     fn scan(&self, file: &File, columns: Option<&[String]>, keep: bool) -> Outcome<u64> {
-        let mut scan = file.scan().threads(self.job.threads);
+        let mut scan = if keep { file.scan().for_table() } else { file.scan() };
+        if self.job.threads == 1 {
+            scan = scan.threads(1);
+        }
         if let Some(columns) = columns {
             scan = scan.columns(columns);
         }
