@@ -187,10 +187,10 @@ impl std::fmt::Debug for Arena {
     }
 }
 
-/// A region that waits, if one is large enough and not far too large.
+/// A region that waits, if one is large enough and not far too large; the one that caches are likeliest to have.
 fn waiting(size: usize) -> Option<MmapMut> {
     with_waiting(|waiting| {
-        let at = waiting.iter().position(|m| m.len() >= size && m.len() / 2 <= size)?;
+        let at = waiting.iter().rposition(|m| m.len() >= size && m.len() / 2 <= size)?;
         Some(waiting.remove(at))
     })?
 }

@@ -293,4 +293,7 @@ fn a_reader_that_passes_over_a_file_leaves_its_pages_and_may_look_at_them_again(
     let never = SourceOptions { mapping: MappingPolicy::Never, ..Default::default() };
     assert!(Source::open(&path, never).unwrap().passing().is_none());
     assert!(Source::from_bytes(file().into()).passing().is_none());
+    std::fs::write(&path, []).unwrap();
+    let empty = Source::open(&path, SourceOptions::default()).unwrap();
+    assert!(empty.passing().unwrap().whole().unwrap().is_empty());
 }
