@@ -7,6 +7,8 @@
 
 mod decode;
 mod encode;
+mod index;
 
-pub(crate) use decode::{FullZipIndex, FullZipPage, decode};
+pub(crate) use decode::{FullZipPage, decode};
 pub(crate) use encode::encode;
+pub(crate) use index::FullZipIndex;
