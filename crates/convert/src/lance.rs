@@ -6,7 +6,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pennon_file::filter::Predicate;
 use pennon_file::io::MappingPolicy;
-use pennon_file::{BlobView, Error, Explanation, File, FileWriter, OpenOptions, Result, Scan, WriteOptions};
+use pennon_file::{
+    BlobView, DEFAULT_BATCH_BYTES, Error, Explanation, File, FileWriter, OpenOptions, Result, Scan,
+    WriteOptions,
+};
 
 use crate::input::Bytes;
 use crate::output::{Buffered, Output, Staged, unbuffer};
@@ -58,7 +61,11 @@ impl Source {
     fn scan(&self, selection: &Selection, projection: Option<&Projection>) -> Scan {
         let scan = self.file.scan().blobs(BlobView::Values);
         let scan = if selection.for_table { scan.for_table() } else { scan };
-        let mut scan = scan.batch_rows(selection.batch_rows).batch_bytes(selection.batch_bytes);
+        let mut scan = scan.batch_rows(selection.batch_rows);
+        // The default depends on the columns.
+        if selection.batch_bytes != DEFAULT_BATCH_BYTES {
+            scan = scan.batch_bytes(selection.batch_bytes);
+        }
         if selection.threads > 0 {
             scan = scan.threads(selection.threads);
         }

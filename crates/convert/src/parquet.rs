@@ -465,11 +465,11 @@ impl Writer {
             }
             _ => parquet::basic::Compression::ZSTD(zstd_level(ZSTD_LEVEL)?),
         };
-        let budget = options.memory_bytes.unwrap_or(64 << 20);
+        let budget = options.memory_bytes.unwrap_or(32 << 20);
         let properties = WriterProperties::builder()
             .set_created_by(format!("pennon {}", env!("CARGO_PKG_VERSION")))
             .set_compression(compression)
-            .set_max_row_group_bytes(Some((budget / 2).max(1 << 20)))
+            .set_max_row_group_bytes(Some(budget.max(1 << 20)))
             .build();
         let inner = guard("writing Parquet", || {
             ArrowWriter::try_new(BufWriter::with_capacity(1 << 16, output), schema.clone(), Some(properties))

@@ -28,8 +28,8 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// Types for columns of a text format, instead of guessing them; columns it does not name are guessed.
     pub schema: Option<SchemaRef>,
-    /// Whether a local file may be mapped into memory. A full pass over a mapped file counts as memory of the process;
-    /// without it, the batches in flight are all there is.
+    /// Whether a local file may be mapped into memory. What is read of a mapped file counts as memory of the process, unless it is a Lance file
+    /// that batches pass over without a filter; without a mapping, the batches in flight are all there is.
     pub mapping: bool,
     /// Whether a Lance file may have a format version that its authors mark unstable.
     pub allow_unstable: bool,
@@ -53,7 +53,7 @@ pub struct Selection {
     pub rows: Range<u64>,
     /// Most rows of one batch.
     pub batch_rows: usize,
-    /// Most bytes of one batch, unless a single row is larger.
+    /// About the most bytes of one batch, unless a single row is larger; half as much again is not cut.
     pub batch_bytes: usize,
     /// Threads that may decode; 0 means as many as there are.
     pub threads: usize,
@@ -242,10 +242,13 @@ impl Reader {
     /// Batches as they leave, with the name of the file in what goes wrong.
     fn handed_out(&self, batches: Result<Batches>, selection: &Selection) -> Result<Batches> {
         let batches = batches.map_err(|e| in_file(e, &self.name))?;
+        // The scans of Lance files keep their bounds themselves.
+        let bytes = if self.as_lance().is_some() { usize::MAX } else { selection.batch_bytes };
+        let batches: Batches = Box::new(Bounded::new(batches, selection.batch_rows, bytes));
+        // Views after that: they count for all of the bytes that they share.
         let batches = if selection.string_views { viewed(batches) } else { batches };
         let name = self.name.clone();
-        let named: Batches = Box::new(batches.map(move |b| b.map_err(|e| in_file(e, &name))));
-        Ok(Box::new(Bounded::new(named, selection.batch_rows, selection.batch_bytes)))
+        Ok(Box::new(batches.map(move |b| b.map_err(|e| in_file(e, &name)))))
     }
 
     /// The rows that pass a predicate; of them those that are asked.

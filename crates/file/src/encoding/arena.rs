@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A batch of some megabytes made of fresh 4 KiB pages spends more time in page faults than in decoding
-//! (on the development machine half of a scan). So its columns of fixed width and of large values share one region of huge pages, handed
-//! out from front to back, and a region whose columns are all dropped serves a later batch. What keeps one column of a batch
+//! (on the development machine half of a scan). So its columns of fixed width and of large values share one region, of huge pages if it has
+//! several, handed out from front to back, and a region whose columns are all dropped serves a later batch. What keeps one column of a batch
 //! keeps the memory of the batch.
 #![allow(unsafe_code)]
 
@@ -22,7 +22,7 @@ use memmap2::MmapMut;
 const HUGE_PAGE: usize = 2 << 20;
 /// Batches smaller than this are not worth a region of their own.
 const LEAST_BYTES: usize = HUGE_PAGE / 2;
-/// Regions smaller than this do without huge pages, which would be half empty; they are fast by being used again.
+/// Regions of batches smaller than this do without huge pages, which would be half empty; they are fast by being used again.
 const LEAST_HUGE: usize = 2 * HUGE_PAGE;
 /// Sizes of those are multiples of this.
 const SMALL_STEP: usize = 256 << 10;
@@ -54,6 +54,9 @@ impl Drop for Region {
         #[cfg(target_os = "linux")]
         let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::Free) };
         // Those that wait the longest make room: what was used last is what is asked for next.
+        if map.len() > MAX_WAITING {
+            return;
+        }
         let gone = with_waiting(|waiting| {
             let mut bytes: usize = waiting.iter().map(|m| m.len()).sum();
             let mut over = 0;
@@ -62,9 +65,7 @@ impl Drop for Region {
                 over += 1;
             }
             let gone: Vec<MmapMut> = waiting.drain(..over).collect();
-            if map.len() <= MAX_WAITING {
-                waiting.push(map);
-            }
+            waiting.push(map);
             gone
         });
         // Not while the lock is held: to unmap takes its time.

@@ -26,8 +26,10 @@ const TOUCHES_PER_WINDOW: u64 = 8;
 const PROBES: usize = 8;
 /// What a round of a take copies at most where it might be mapped.
 const MOST_COPIED_BYTES: u64 = 256 << 20;
-/// Bytes of batches after which a reader that passes over a file once lets go of the pages behind it.
+/// Bytes of batches after which a reader that passes over a file once lets go of the pages behind it, at least.
 const PASSED_BYTES: u64 = 8 << 20;
+/// How often it does at most in the bytes of a file: older kernels walk over all that was ever touched.
+const PASSED_TIMES: u64 = 256;
 /// Reads are joined up to this size; only ranges that touch grow further.
 const MAX_JOINED_BYTES: u64 = 16 << 20;
 /// Answers smaller than this share one block of memory per round.
@@ -158,8 +160,9 @@ impl Source {
     /// Says that a batch of so many bytes was made.
     pub(crate) fn passed(&self, bytes: u64) {
         let Some((mapping, passed)) = &self.passing else { return };
+        let step = PASSED_BYTES.max(self.bytes / PASSED_TIMES);
         let before = passed.fetch_add(bytes, Ordering::Relaxed);
-        if before / PASSED_BYTES != before.wrapping_add(bytes) / PASSED_BYTES {
+        if before / step != before.wrapping_add(bytes) / step {
             mapping.let_go();
         }
     }

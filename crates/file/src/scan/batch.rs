@@ -73,8 +73,11 @@ impl Projected {
         RowBytes((per_row + self.blob_bytes_per_row()).max(1.0 / 64.0))
     }
 
-    /// The bytes of one row near `row` that are handed out as they are in the file.
+    /// The bytes of one row near `row` that are handed out as they are in the file, if that is in memory.
     pub(super) fn sliced_bytes(&self, row: u64) -> f64 {
+        if self.source.whole().is_none() {
+            return 0.0;
+        }
         let sliced = self.columns.iter().filter(|c| c.slice_end(row).is_some());
         sliced.map(|c| c.bytes_per_row(row)).sum()
     }
@@ -99,7 +102,7 @@ impl Projected {
         if num_rows < MANY && self.row_bytes(row).of(num_rows) < MUCH {
             return;
         }
-        match self.source.passing().filter(|_| !stay) {
+        match if stay { None } else { self.source.passing() } {
             Some(passing) => self.source = Arc::new(passing),
             None => self.source.prefer_mapping(),
         }

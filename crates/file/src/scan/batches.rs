@@ -13,6 +13,9 @@ use crate::read::File;
 use crate::schema::BlobView;
 use crate::{Error, Result};
 
+/// Threads of a scan at most.
+const MAX_THREADS: usize = 256;
+
 /// A scan to be: which columns, which rows, in what pieces. See [`File::scan`].
 #[derive(Debug, Clone)]
 pub struct Scan {
@@ -21,7 +24,8 @@ pub struct Scan {
     pub(super) rows: Range<u64>,
     pub(super) limit: u64,
     pub(super) batch_rows: usize,
-    pub(super) batch_bytes: usize,
+    /// `None`: by the number of columns.
+    pub(super) batch_bytes: Option<usize>,
     /// `None`: as many as there are and are worth it.
     pub(super) threads: Option<usize>,
     /// All batches are kept.
@@ -44,7 +48,7 @@ impl Scan {
             rows,
             limit: u64::MAX,
             batch_rows: DEFAULT_BATCH_ROWS,
-            batch_bytes: DEFAULT_BATCH_BYTES,
+            batch_bytes: None,
             threads: None,
             for_table: false,
             blobs: BlobView::default(),
@@ -84,26 +88,38 @@ impl Scan {
         self
     }
 
-    /// Arrow bytes at which a batch ends. A single row may be larger, and a batch passes the bound by at most
+    /// Arrow bytes at which a batch ends, in place of [`DEFAULT_BATCH_BYTES`]. A single row may be larger, and a batch passes the bound by at most
     /// one chunk.
     #[must_use]
     pub fn batch_bytes(mut self, bytes: usize) -> Self {
-        self.batch_bytes = bytes.max(1);
+        self.batch_bytes = Some(bytes.max(1));
         self
     }
 
-    /// Says that all batches are kept: they hold up to [`TABLE_BATCH_BYTES`], and pages of the file that values are slices of stay mapped
-    /// for the next table. Otherwise a scan takes the pages behind it off the process.
+    /// Says that all batches are kept: they hold up to [`TABLE_BATCH_BYTES`], unless told otherwise, and pages of the file that values are
+    /// slices of stay mapped for the next table. Otherwise a scan without a filter takes the pages behind it off the process, unless the
+    /// handle has mapped the file by then.
     #[must_use]
     pub fn for_table(mut self) -> Self {
-        (self.for_table, self.batch_bytes) = (true, TABLE_BATCH_BYTES);
+        self.for_table = true;
         self
+    }
+
+    /// Arrow bytes of a batch of these columns.
+    pub(super) fn budget(&self, projected: &Projected) -> usize {
+        /// For each column.
+        const COLUMN: usize = 32 << 10;
+        let default = match self.for_table {
+            true => TABLE_BATCH_BYTES,
+            false => (projected.columns.len() * COLUMN).clamp(DEFAULT_BATCH_BYTES, TABLE_BATCH_BYTES),
+        };
+        self.batch_bytes.unwrap_or(default)
     }
 
     /// Threads that decode; 1 decodes in the caller's. Without, as many as there are and have enough to do.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads.max(1));
+        self.threads = Some(threads.clamp(1, MAX_THREADS));
         self
     }
 
@@ -142,8 +158,8 @@ impl Scan {
         self.rows.end = self.rows.end.min(self.rows.start.saturating_add(self.limit));
         projected.prefer_mapping(self.rows.start, self.rows.end - self.rows.start, self.for_table);
         let projected = Arc::new(projected);
-        let plan =
-            Plan { rows: self.rows, batch_rows: self.batch_rows as u64, batch_bytes: self.batch_bytes };
+        let batch_bytes = self.budget(&projected);
+        let plan = Plan { rows: self.rows, batch_rows: self.batch_rows as u64, batch_bytes };
         let threads = if threads > 1 { plan.worth_threads(&projected, threads, self.threads) } else { 1 };
         let workers = (threads > 1).then(|| {
             let (plans, reads, mut plan) = (projected.clone(), projected.clone(), plan.clone());
@@ -183,20 +199,20 @@ pub(super) struct Plan {
 impl Plan {
     /// Rows of the batch that begins at `row`.
     fn task_rows(&self, projected: &Projected, row: u64) -> u64 {
-        /// Chunks hold a power of two of values. A batch that ends between two of them leaves none to be decoded twice.
+        /// Chunks hold a power of two of values, rarely more than this: a batch that ends between two of them leaves none to be decoded
+        /// again for the next.
         const EDGE: u64 = 4096;
         let rows = projected.rows_for(row, self.batch_bytes);
         if rows >= self.batch_rows {
             return self.batch_rows;
         }
-        if rows >= EDGE {
-            return (row + rows) / EDGE * EDGE - row;
-        }
         // Slices of a page in equal parts, so that no rest of one is copied beside the beginning of the next.
-        match projected.slice_end(row) {
-            Some(end) if end > row => (end - row).div_ceil((end - row).div_ceil(rows)),
-            _ => rows,
+        let left = projected.slice_end(row).map_or(0, |end| end.saturating_sub(row));
+        if left > rows / 8 {
+            return left.div_ceil(left.div_ceil(rows));
         }
+        let edge = (row + rows) / EDGE * EDGE;
+        if edge >= row + rows.div_ceil(2) { edge - row } else { rows }
     }
 
     /// Threads that have enough to do each: a new one begins with memory that nobody has touched, which a few MiB of batches do not make
@@ -206,12 +222,11 @@ impl Plan {
         const ENOUGH: f64 = (16 << 20) as f64;
         let rows = self.rows.end - self.rows.start;
         let row_bytes = projected.row_bytes(self.rows.start);
-        if rows <= row_bytes.rows_in(self.batch_bytes).min(self.batch_rows) {
-            return 1;
-        }
-        // Slices of the file leave nothing to do.
+        let batches = rows.div_ceil(row_bytes.rows_in(self.batch_bytes).min(self.batch_rows));
+        // Slices of a file in memory leave nothing to do.
         let bytes = row_bytes.of(rows) - projected.sliced_bytes(self.rows.start) * rows as f64;
-        asked.unwrap_or_else(|| most.min((bytes / ENOUGH) as usize))
+        let worth = asked.unwrap_or_else(|| most.min((bytes / ENOUGH) as usize));
+        worth.min(usize::try_from(batches).unwrap_or(usize::MAX))
     }
 
     /// The next task: rows of about one batch.

@@ -28,9 +28,9 @@ impl Scan {
         let mut left = Pieces::new(outlook.stretches.into_iter().filter(|s| !s.passes));
         let Some((first, _)) = left.first() else { return Ok(total.min(self.limit)) };
         tests.prefer_mapping(first, num_left, true);
-        let step = (self.batch_rows as u64).min(tests.rows_for(first, self.batch_bytes));
+        let budget = self.budget(&tests);
+        let step = (self.batch_rows as u64).min(tests.rows_for(first, budget));
         let mut plan = move || left.next(step.saturating_mul(4)).map(|piece| piece.rows);
-        let budget = self.batch_bytes;
         let run = move |task: &Vec<Range<u64>>| {
             let mut count = 0;
             for range in task {

@@ -172,6 +172,7 @@ struct Found {
 
 impl Search {
     fn new(output: Arc<Projected>, tests: Projected, bound: Bound, scan: &Scan) -> Self {
+        let batch_bytes = scan.budget(&output);
         let (kept, rest) = split(&output, &tests);
         Self {
             output,
@@ -180,7 +181,7 @@ impl Search {
             kept,
             rest,
             batch_rows: scan.batch_rows as u64,
-            batch_bytes: scan.batch_bytes,
+            batch_bytes,
             limit: scan.limit,
             seen: AtomicU64::new(0),
             passed: AtomicU64::new(0),

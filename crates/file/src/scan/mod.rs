@@ -30,8 +30,9 @@ pub use batches::{Batches, Scan};
 pub use explain::Explanation;
 pub use take::{Take, TakeBatches};
 
-/// Arrow bytes that a batch of a scan may hold, unless told otherwise. Some four are in memory at once, and they stay in the cache that
-/// cores share; half as much costs a tenth more.
+/// Arrow bytes that a batch of a scan may hold, unless told otherwise; of more than 128 columns 32 KiB for each, up to
+/// [`TABLE_BATCH_BYTES`], so that few chunks are decoded for more than one batch. Some four batches are in memory at once, and those of 4 MiB
+/// stay in the cache that cores share; half as much costs a tenth more.
 pub const DEFAULT_BATCH_BYTES: usize = 4 << 20;
 /// The same where all batches are kept, as a table ([`Scan::for_table`]) and by takes: more bytes in fewer pieces.
 pub const TABLE_BATCH_BYTES: usize = 32 << 20;

@@ -95,7 +95,7 @@ impl<T: Send + 'static, R: Send + 'static> Workers<T, R> {
             run: Box::new(run),
             state: Mutex::new(state),
             changed: Condvar::new(),
-            window: threads + 1,
+            window: threads.saturating_add(1),
         });
         let threads = (0..threads)
             .filter_map(|i| {
