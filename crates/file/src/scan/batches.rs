@@ -211,8 +211,8 @@ impl Plan {
         if left > rows / 8 {
             return left.div_ceil(left.div_ceil(rows));
         }
-        let edge = (row + rows) / EDGE * EDGE;
-        if edge >= row + rows.div_ceil(2) { edge - row } else { rows }
+        let edge = row.saturating_add(rows) / EDGE * EDGE;
+        if edge >= row.saturating_add(rows.div_ceil(2)) { edge - row } else { rows }
     }
 
     /// Threads that have enough to do each: a new one begins with memory that nobody has touched, which a few MiB of batches do not make
