@@ -16,8 +16,9 @@ use pennon_file::{Error, Result};
 use crate::guard::{arrow_error, cut, guard, short};
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
-use crate::reader::{Batches, Selection};
+use crate::reader::Batches;
 use crate::records::{self, Checked};
+use crate::selection::Selection;
 use crate::text::{batch_from_text, batch_to_text, reading_schema, text_schema};
 use crate::writer::BatchWriter;
 
@@ -84,7 +85,7 @@ impl Source {
             at: 0,
             records: records::Records::csv(),
             pending: 0,
-            batch_bytes: selection.batch_bytes.max(1),
+            batch_bytes: selection.bytes_of_batch(),
             rows: 0,
             done: false,
         }))

@@ -3,7 +3,8 @@
 use pennon_file::{Explanation, Result};
 
 use crate::guard::in_file;
-use crate::reader::{Reader, Selection, Source};
+use crate::reader::{Reader, Source};
+use crate::selection::Selection;
 
 impl Reader {
     /// What the selected rows and columns would take to read: of Lance in pages, of Parquet in column chunks, of other formats

@@ -16,8 +16,9 @@ use crate::guard::{arrow_error, guard};
 use crate::input::{At, Bytes, Cursor64, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
-use crate::reader::{Batches, Selection};
+use crate::reader::Batches;
 use crate::rebatch::RowRange;
+use crate::selection::Selection;
 use crate::writer::{BatchWriter, WriterOptions};
 
 const READING: &str = "reading Arrow IPC";

@@ -24,8 +24,9 @@ use crate::guard::{arrow_error, cut, guard, one_line, short};
 use crate::guess;
 use crate::input::{Bytes, FromStart};
 use crate::output::{Buffered, Output, Staged, unbuffer};
-use crate::reader::{Batches, Selection};
+use crate::reader::Batches;
 use crate::records::{Checked, Records};
+use crate::selection::Selection;
 use crate::text::{batch_from_text, batch_to_text, reading_schema, text_schema};
 use crate::writer::BatchWriter;
 
@@ -71,7 +72,7 @@ impl Source {
         // A null in a list of fixed size is four bytes here and the size of the list there.
         let row_bytes = self.schema.fields().iter().map(|f| value_bytes(f.data_type()));
         let row_bytes = row_bytes.fold(1, u64::saturating_add);
-        let most = usize::try_from(selection.batch_bytes as u64 / row_bytes).unwrap_or(usize::MAX);
+        let most = usize::try_from(selection.bytes_of_batch() as u64 / row_bytes).unwrap_or(usize::MAX);
         let batch_rows = selection.batch_rows.min(most).clamp(1, 65_536);
         let decoder = guard(READING, || {
             ReaderBuilder::new(reading.clone())
@@ -90,7 +91,7 @@ impl Source {
             reading,
             fed: Vec::new(),
             batch_rows,
-            batch_bytes: selection.batch_bytes.max(1),
+            batch_bytes: selection.bytes_of_batch(),
             line: Vec::new(),
             at: 0,
             records: Records::lines(),

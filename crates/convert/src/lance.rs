@@ -6,15 +6,13 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use pennon_file::filter::Predicate;
 use pennon_file::io::MappingPolicy;
-use pennon_file::{
-    BlobView, DEFAULT_BATCH_BYTES, Error, Explanation, File, FileWriter, OpenOptions, Result, Scan,
-    WriteOptions,
-};
+use pennon_file::{BlobView, Error, Explanation, File, FileWriter, OpenOptions, Result, Scan, WriteOptions};
 
 use crate::input::Bytes;
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
-use crate::reader::{Batches, ReadOptions, Selection};
+use crate::reader::{Batches, ReadOptions};
+use crate::selection::Selection;
 use crate::writer::{BatchWriter, WriterOptions};
 
 /// A Lance file.
@@ -62,9 +60,8 @@ impl Source {
         let scan = self.file.scan().blobs(BlobView::Values);
         let scan = if selection.for_table { scan.for_table() } else { scan };
         let mut scan = scan.batch_rows(selection.batch_rows);
-        // The default depends on the columns.
-        if selection.batch_bytes != DEFAULT_BATCH_BYTES {
-            scan = scan.batch_bytes(selection.batch_bytes);
+        if let Some(bytes) = selection.batch_bytes {
+            scan = scan.batch_bytes(bytes);
         }
         if selection.threads > 0 {
             scan = scan.threads(selection.threads);
@@ -120,7 +117,10 @@ impl Source {
         selection: &Selection,
         projection: Option<&Projection>,
     ) -> Result<Batches> {
-        let mut take = self.file.take(rows).blobs(BlobView::Values).batch_bytes(selection.batch_bytes);
+        let mut take = self.file.take(rows).blobs(BlobView::Values);
+        if let Some(bytes) = selection.batch_bytes {
+            take = take.batch_bytes(bytes);
+        }
         if let Some(projection) = projection {
             take = take.columns(projection.paths_in_file_order());
         }

@@ -24,7 +24,8 @@ use crate::guard::{arrow_error, guard, one_line};
 use crate::input::{At, Bytes, Cursor64};
 use crate::output::{Buffered, Output, Staged, unbuffer};
 use crate::projection::Projection;
-use crate::reader::{Batches, Selection};
+use crate::reader::Batches;
+use crate::selection::Selection;
 use crate::widen;
 use crate::writer::{BatchWriter, WriterOptions};
 
@@ -248,7 +249,7 @@ impl Source {
             drop: 0,
             row_bytes: 0,
             batch_rows: selection.batch_rows.max(1),
-            batch_bytes: selection.batch_bytes.max(1),
+            batch_bytes: selection.bytes_of_batch(),
         })
     }
 

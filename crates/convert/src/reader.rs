@@ -1,12 +1,11 @@
 //! One reader for all formats.
 
-use std::ops::Range;
 use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use pennon_file::filter::Predicate;
-use pennon_file::{DEFAULT_BATCH_BYTES, DEFAULT_BATCH_ROWS, Error, Result, TABLE_BATCH_BYTES};
+use pennon_file::{Error, Result};
 
 use crate::filter::Filter;
 use crate::format::Format;
@@ -14,6 +13,7 @@ use crate::guard::in_file;
 use crate::input::Input;
 use crate::projection::Projection;
 use crate::rebatch::{Bounded, RowRange};
+use crate::selection::Selection;
 use crate::views::viewed;
 use crate::{csv, ipc, json, lance, parquet, take};
 
@@ -38,87 +38,6 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         Self { format: None, schema: None, mapping: true, allow_unstable: false }
-    }
-}
-
-/// Which part of a source is read, and in what batches.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Selection {
-    /// Column paths in the order wanted; `None` means all.
-    pub columns: Option<Vec<String>>,
-    /// Keeps the rows for which this is TRUE. Its columns need not be among `columns`. Rows taken by number are not filtered.
-    pub filter: Option<Predicate>,
-    /// Rows, from 0: of the file, or of those that the filter keeps.
-    pub rows: Range<u64>,
-    /// Most rows of one batch.
-    pub batch_rows: usize,
-    /// About the most bytes of one batch, unless a single row is larger; half as much again is not cut.
-    pub batch_bytes: usize,
-    /// Threads that may decode; 0 means as many as there are.
-    pub threads: usize,
-    /// All batches are kept.
-    pub for_table: bool,
-    /// Strings and binary values with 32-bit offsets come as views, see [`pennon_file::string_views`].
-    pub string_views: bool,
-}
-
-impl Default for Selection {
-    fn default() -> Self {
-        Self {
-            columns: None,
-            filter: None,
-            rows: 0..u64::MAX,
-            batch_rows: DEFAULT_BATCH_ROWS,
-            batch_bytes: DEFAULT_BATCH_BYTES,
-            threads: 0,
-            for_table: false,
-            string_views: false,
-        }
-    }
-}
-
-impl Selection {
-    /// Selects columns by path.
-    #[must_use]
-    pub fn with_columns(mut self, columns: Option<Vec<String>>) -> Self {
-        self.columns = columns;
-        self
-    }
-
-    /// Keeps the rows for which a predicate is TRUE.
-    #[must_use]
-    pub fn with_filter(mut self, filter: Option<Predicate>) -> Self {
-        self.filter = filter;
-        self
-    }
-
-    /// Selects rows, of the file or of those that the filter keeps.
-    #[must_use]
-    pub fn with_rows(mut self, rows: Range<u64>) -> Self {
-        self.rows = rows;
-        self
-    }
-
-    /// Says that all batches are kept, see [`pennon_file::Scan::for_table`]. Bounds of batches are given after it.
-    #[must_use]
-    pub fn for_table(mut self) -> Self {
-        (self.for_table, self.batch_bytes) = (true, TABLE_BATCH_BYTES);
-        self
-    }
-
-    /// Bounds the bytes of a batch.
-    #[must_use]
-    pub fn with_batch_bytes(mut self, bytes: usize) -> Self {
-        self.batch_bytes = bytes;
-        self
-    }
-
-    /// Bounds the rows of a batch.
-    #[must_use]
-    pub fn with_batch_rows(mut self, rows: usize) -> Self {
-        self.batch_rows = rows;
-        self
     }
 }
 
@@ -243,7 +162,7 @@ impl Reader {
     fn handed_out(&self, batches: Result<Batches>, selection: &Selection) -> Result<Batches> {
         let batches = batches.map_err(|e| in_file(e, &self.name))?;
         // The scans of Lance files keep their bounds themselves.
-        let bytes = if self.as_lance().is_some() { usize::MAX } else { selection.batch_bytes };
+        let bytes = if self.as_lance().is_some() { usize::MAX } else { selection.bytes_of_batch() };
         let batches: Batches = Box::new(Bounded::new(batches, selection.batch_rows, bytes));
         // Views after that: they count for all of the bytes that they share.
         let batches = if selection.string_views { viewed(batches) } else { batches };

@@ -3,7 +3,8 @@
 use pennon_file::Result;
 use pennon_file::filter::Predicate;
 
-use crate::reader::{Reader, Selection};
+use crate::reader::Reader;
+use crate::selection::Selection;
 
 /// Numbers of rows, a batch of rows at a time.
 pub type RowNumbers = Box<dyn Iterator<Item = Result<Vec<u64>>> + Send>;

@@ -40,6 +40,7 @@ pub use report::{Choice, Considered};
 pub(crate) use spec::Spec;
 pub use tuning::Compression;
 pub(crate) use tuning::{Asked, Tuning};
+pub(crate) use values::CHUNKED_BYTES;
 
 use dictionary::Order;
 use pick::{Part, Way};

@@ -29,7 +29,7 @@ const FSST_LOOK_BYTES: usize = 256 << 10;
 const FSST_MIN_BYTES: usize = 32 * 1024;
 
 /// Values of more bytes than this on average stand alone, not in chunks.
-pub(super) const CHUNKED_BYTES: usize = 512;
+pub(crate) const CHUNKED_BYTES: usize = 512;
 
 /// Bytes of a symbol table.
 pub(super) const FSST_TABLE_BYTES: usize = 2312;

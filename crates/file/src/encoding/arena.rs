@@ -22,6 +22,8 @@ use memmap2::MmapMut;
 const HUGE_PAGE: usize = 2 << 20;
 /// Batches smaller than this are not worth a region of their own.
 const LEAST_BYTES: usize = HUGE_PAGE / 2;
+/// Nor are batches larger than this mapped at once.
+const MOST_BYTES: usize = usize::MAX / 4;
 /// Regions of batches smaller than this do without huge pages, which would be half empty; they are fast by being used again.
 const LEAST_HUGE: usize = 2 * HUGE_PAGE;
 /// Sizes of those are multiples of this.
@@ -99,7 +101,8 @@ impl Arena {
     /// For a batch of about `bytes`; a batch too small for it, or one that cannot be mapped, gets its
     /// memory from the ordinary allocator.
     pub(crate) fn new(bytes: usize) -> Self {
-        if bytes < LEAST_BYTES {
+        // Nobody has more, and sums of it do not overflow.
+        if !(LEAST_BYTES..=MOST_BYTES).contains(&bytes) {
             return Self::default();
         }
         // Room for the padding of pieces, and for the alignment of the start.

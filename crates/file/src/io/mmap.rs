@@ -29,11 +29,9 @@ impl Mapping {
     pub(crate) fn let_go(&self) {
         // SAFETY: the mapping is shared and read-only, so its pages are the file's: dropped ones are read from there again, with the
         // bytes that the file then has, which is what `map` says of every page.
-        #[cfg(unix)]
-        let gone = unsafe { self.0.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
         // Advice that is not taken leaves the pages where they are.
         #[cfg(unix)]
-        drop(gone);
+        let _ = unsafe { self.0.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
     }
 }
 

@@ -10,9 +10,11 @@
 //! A [`Decode`] never reads: it says which byte ranges it needs and gets them as [`Segments`]. [`drive`]
 //! is the loop between such a decoder and a [`Source`]. Everything above this module is a decoder.
 
+mod coalesce;
 mod decode;
 mod driver;
 mod mmap;
+mod passing;
 mod read_at;
 mod segments;
 mod source;

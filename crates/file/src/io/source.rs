@@ -14,7 +14,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
+use super::coalesce::coalesce;
 use super::mmap::{self, Mapping, Stamp};
+use super::passing::Passing;
 use super::{ReadAt, Segments};
 use crate::{Error, Result};
 
@@ -26,12 +28,6 @@ const TOUCHES_PER_WINDOW: u64 = 8;
 const PROBES: usize = 8;
 /// What a round of a take copies at most where it might be mapped.
 const MOST_COPIED_BYTES: u64 = 256 << 20;
-/// Bytes of batches after which a reader that passes over a file once lets go of the pages behind it, at least.
-const PASSED_BYTES: u64 = 8 << 20;
-/// How often it does at most in the bytes of a file: older kernels walk over all that was ever touched.
-const PASSED_TIMES: u64 = 256;
-/// Reads are joined up to this size; only ranges that touch grow further.
-const MAX_JOINED_BYTES: u64 = 16 << 20;
 /// Answers smaller than this share one block of memory per round.
 const ARENA_BYTES: u64 = 64 * 1024;
 /// Blocks are placed at the file's offset modulo this, so that words stay aligned.
@@ -82,8 +78,8 @@ pub struct Source {
     touches: AtomicU64,
     /// Whether reads were found to be waited for one by one, here or on this file system.
     reads_wait: AtomicBool,
-    /// For a reader that passes over the file once: the mapping of its own, and the bytes of batches it has made.
-    passing: Option<(Mapping, AtomicU64)>,
+    /// Of a reader that passes over the file once.
+    passing: Option<Passing>,
 }
 
 impl Source {
@@ -153,17 +149,14 @@ impl Source {
         source.local = Some(local.clone());
         source.name.clone_from(&self.name);
         source.whole.get_or_init(|| Some(mapping.bytes()));
-        source.passing = Some((mapping, AtomicU64::new(0)));
+        source.passing = Some(Passing::new(mapping));
         Some(source)
     }
 
-    /// Says that a batch of so many bytes was made.
+    /// Says that a batch of so many bytes was made, to a reader that passes.
     pub(crate) fn passed(&self, bytes: u64) {
-        let Some((mapping, passed)) = &self.passing else { return };
-        let step = PASSED_BYTES.max(self.bytes / PASSED_TIMES);
-        let before = passed.fetch_add(bytes, Ordering::Relaxed);
-        if before / step != before.wrapping_add(bytes) / step {
-            mapping.let_go();
+        if let Some(passing) = &self.passing {
+            passing.passed(bytes);
         }
     }
 
@@ -397,24 +390,4 @@ fn map((file, stamp): &(File, Stamp)) -> Option<Mapping> {
 /// Bytes to skip from `at` until it equals `offset` modulo 64.
 fn pad_to(at: usize, offset: u64) -> usize {
     (offset as usize).wrapping_sub(at) % BLOCK_ALIGN
-}
-
-/// Sorts ranges and joins those at most `gap` apart.
-fn coalesce(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
-    let mut sorted: Vec<Range<u64>> = ranges.iter().filter(|r| !r.is_empty()).cloned().collect();
-    sorted.sort_by_key(|r| r.start);
-    let mut reads: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
-    for range in sorted {
-        if let Some(last) = reads.last_mut() {
-            let touches = range.start <= last.end;
-            let near = range.start.saturating_sub(last.end) <= gap
-                && range.end.saturating_sub(last.start) <= MAX_JOINED_BYTES;
-            if touches || near {
-                last.end = last.end.max(range.end);
-                continue;
-            }
-        }
-        reads.push(range);
-    }
-    reads
 }

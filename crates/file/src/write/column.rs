@@ -140,8 +140,7 @@ impl ColumnWriter {
             } else if self.buffer.num_rows() == 0 {
                 most = (count / 2).max(1);
             }
-            // More rows would copy what is somebody's slice; half a page is one, too.
-            let is_full = (share && self.buffer.is_shared())
+            let is_full = self.is_slice()
                 || self.buffer.byte_size() >= self.bounds.bytes
                 || self.buffer.num_rows() as u64 >= self.bounds.rows
                 || pushed == Pushed::DictionaryFull;
@@ -150,6 +149,13 @@ impl ColumnWriter {
             }
         }
         Ok(pages)
+    }
+
+    /// Whether what is buffered is somebody's slice that goes into the file as it is, values too wide for chunks: more rows would copy
+    /// it. It is at least half a page.
+    fn is_slice(&self) -> bool {
+        self.buffer.byte_size() > self.buffer.num_rows().saturating_mul(choose::CHUNKED_BYTES)
+            && self.buffer.is_shared()
     }
 
     /// How many of `rows` have at most `room` bytes, and how many bytes those have.

@@ -28,7 +28,7 @@ pub struct WriteOptions {
     pub bloom_bytes: Option<u64>,
     /// Arrow bytes buffered over all columns; beyond it the fullest columns become pages.
     pub memory_bytes: usize,
-    /// Arrow bytes after which a column becomes a page; of values that can be slices of the caller's half as many.
+    /// Arrow bytes after which a column becomes a page; of wide values that can be slices of the caller's half as many.
     pub max_page_bytes: u64,
     /// Rows after which a column becomes a page.
     pub max_page_rows: Option<u64>,

@@ -67,9 +67,9 @@ pub(crate) struct Columns {
     /// Columns by path, in the order wanted: a,b.c (b.c is a field of a struct; quote other names with backquotes)
     #[arg(long, value_name = "PATHS", value_parser = distinct_paths)]
     pub(crate) columns: Option<String>,
-    /// Bytes of Arrow data to work with, as in 32MiB
-    #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "32MiB")]
-    pub(crate) memory: u64,
+    /// Bytes of Arrow data to work with, as in 32MiB, which it is unless given; then batches of hundreds of columns may be larger
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) memory: Option<u64>,
 }
 
 impl Columns {
@@ -79,8 +79,13 @@ impl Columns {
 
     /// All rows of the columns, in batches that leave room for what is in flight.
     pub(crate) fn selection(&self) -> Selection {
-        let batch = usize::try_from(self.memory / 8).unwrap_or(usize::MAX).max(1 << 16);
-        Selection::default().with_columns(self.paths()).with_batch_bytes(batch)
+        let all = Selection::default().with_columns(self.paths());
+        match self.memory {
+            Some(bytes) => {
+                all.with_batch_bytes(usize::try_from(bytes / 8).unwrap_or(usize::MAX).max(1 << 16))
+            }
+            None => all,
+        }
     }
 }
 

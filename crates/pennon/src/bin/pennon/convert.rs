@@ -197,7 +197,7 @@ fn writer_options(args: &Args) -> Result<WriterOptions> {
     options.thorough = args.thorough;
     options.alignment = args.align.as_deref().and_then(|a| a.parse().ok());
     options.max_page_bytes = args.max_page_bytes;
-    options.memory_bytes = usize::try_from(args.columns.memory).ok();
+    options.memory_bytes = args.columns.memory.and_then(|bytes| usize::try_from(bytes).ok());
     options.checksums = !args.no_checksums;
     options.statistics = !args.no_stats;
     options.blooms.clone_from(&args.bloom);
